@@ -1,0 +1,209 @@
+//! Defects: what is wrong, where, and what would be accepted there.
+
+pub mod codes;
+mod registry;
+
+pub use registry::{Code, Severity, Status, all_codes, find_code};
+
+use crate::text::TextRange;
+
+/// Something wrong with a manifest. Its identity is (code, path, subject); message and range may change with the text
+/// around it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Defect {
+    /// Which rule is broken.
+    pub code: &'static Code,
+    /// The characters at fault. Relative to the entry while an entry is judged, to the file afterwards.
+    pub range: TextRange,
+    /// Where in the entry, as a path of keys: `signature.inputs.x.shape`, `workloads[3].M`; empty for the entry itself.
+    pub path: String,
+    /// The name or text that the defect is about.
+    pub subject: String,
+    /// What is wrong, as one sentence without a full stop, that stands on its own.
+    pub message: String,
+    /// What to write instead, or what is allowed here.
+    pub help: Option<String>,
+    /// The other places involved.
+    pub related: Vec<Related>,
+}
+
+/// Another place that a defect involves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Related {
+    /// Where.
+    pub place: Place,
+    /// What stands there: "`M` is declared here".
+    pub message: String,
+}
+
+/// A place in the same entry, or one in another that is named rather than located, so that moving it re-judges nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Characters of the same entry (or, in a file's own defect, of the same file).
+    Here(TextRange),
+    /// The declaration of a shared ADT in `types.yaml`.
+    Adt(String),
+    /// The entry of another op, by its name and which of its declarations, from zero, is meant.
+    Op(String, u32),
+}
+
+/// A judgment that could not be made for want of a fact. Never an error: what is missing has a defect of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreached {
+    /// The characters that were to be judged, relative to the entry.
+    pub range: TextRange,
+    /// Where in the entry, as in [`Defect::path`].
+    pub path: String,
+    /// What was to be judged: "the kind of this formula".
+    pub judgment: String,
+    /// The fact that is missing, by its path or name: "signature.forall", "the kind of `M`".
+    pub missing: String,
+}
+
+/// What a pass found. Passes add to it; none stops at a defect.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Findings {
+    /// What is wrong.
+    pub defects: Vec<Defect>,
+    /// What could not be judged.
+    pub unreached: Vec<Unreached>,
+}
+
+impl Findings {
+    /// Adds a defect and returns it, so that help and related places can follow: see [`Defect::help`] and
+    /// [`Defect::related`].
+    pub fn report(
+        &mut self,
+        code: &'static Code,
+        range: TextRange,
+        path: impl Into<String>,
+        subject: impl Into<String>,
+        message: impl Into<String>,
+    ) -> &mut Defect {
+        self.defects.push(Defect {
+            code,
+            range,
+            path: path.into(),
+            subject: subject.into(),
+            message: message.into(),
+            help: None,
+            related: Vec::new(),
+        });
+        // The vector is not empty: an element was pushed on the line above.
+        #[allow(clippy::unwrap_used)]
+        self.defects.last_mut().unwrap()
+    }
+
+    /// Records a judgment that lacks a fact.
+    pub fn unreached(
+        &mut self,
+        range: TextRange,
+        path: impl Into<String>,
+        judgment: impl Into<String>,
+        missing: impl Into<String>,
+    ) {
+        self.unreached.push(Unreached { range, path: path.into(), judgment: judgment.into(), missing: missing.into() });
+    }
+
+    /// Takes over everything that `other` found.
+    pub fn append(&mut self, mut other: Findings) {
+        self.defects.append(&mut other.defects);
+        self.unreached.append(&mut other.unreached);
+    }
+
+    /// Puts everything in its total order (place, then code, path, subject and message) and drops exact repeats.
+    pub fn normalize(&mut self) {
+        fn key(d: &Defect) -> (TextRange2, &str, &str, &str, &str) {
+            (order(d.range), d.code.name, &d.path, &d.subject, &d.message)
+        }
+        self.defects.sort_by(|a, b| key(a).cmp(&key(b)));
+        self.defects.dedup();
+        self.unreached.sort_by(|a, b| {
+            (order(a.range), &a.path, &a.judgment, &a.missing).cmp(&(order(b.range), &b.path, &b.judgment, &b.missing))
+        });
+        self.unreached.dedup();
+    }
+}
+
+type TextRange2 = (u32, u32);
+
+fn order(range: TextRange) -> TextRange2 {
+    (range.start().into(), range.end().into())
+}
+
+impl Defect {
+    /// Says what to write instead, or what is allowed.
+    pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Points at another place in the same entry.
+    pub fn related(&mut self, range: TextRange, message: impl Into<String>) -> &mut Self {
+        self.related_place(Place::Here(range), message)
+    }
+
+    /// Points at another place, wherever it is.
+    pub fn related_place(&mut self, place: Place, message: impl Into<String>) -> &mut Self {
+        self.related.push(Related { place, message: message.into() });
+        self
+    }
+}
+
+/// "nothing", "`a`", "`a` and `b`", "`a`, `b` and `c`": how every message lists names.
+pub fn list<S: AsRef<str>>(names: impl IntoIterator<Item = S>, joiner: &str) -> String {
+    let quoted: Vec<String> = names.into_iter().map(|n| format!("`{}`", n.as_ref())).collect();
+    match quoted.as_slice() {
+        [] => "nothing".to_owned(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} {joiner} {last}", most.join(", ")),
+    }
+}
+
+/// `allowed` with those that look like `found` first (nearest first), the rest in the order given.
+pub fn nearest_first<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut scored: Vec<(bool, usize, usize, &str)> = allowed
+        .into_iter()
+        .enumerate()
+        .map(|(position, name)| {
+            let distance = strsim::damerau_levenshtein(&found.to_lowercase(), &name.to_lowercase());
+            let near = is_near(found, name, distance);
+            (!near, if near { distance } else { 0 }, position, name)
+        })
+        .collect();
+    scored.sort_unstable();
+    scored.into_iter().map(|(.., name)| name).collect()
+}
+
+/// The one name of `allowed` that `found` was most likely meant to be.
+pub fn nearest<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let first = nearest_first(found, allowed).into_iter().next()?;
+    let distance = strsim::damerau_levenshtein(&found.to_lowercase(), &first.to_lowercase());
+    is_near(found, first, distance).then_some(first)
+}
+
+/// A typo changes a third of a name at most; of a one- or two-letter name, its case alone.
+fn is_near(found: &str, name: &str, distance: usize) -> bool {
+    let length = found.chars().count().max(name.chars().count());
+    // The comparison of every pair of long texts would be quadratic; no name is that long.
+    length <= 128 && distance <= length / 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_comes_first_and_far_ones_keep_their_order() {
+        assert_eq!(nearest_first("shpae", ["dtype", "optional", "shape"]), ["shape", "dtype", "optional"]);
+        assert_eq!(nearest("shpae", ["dtype", "shape"]), Some("shape"));
+        assert_eq!(nearest("b", ["a", "c"]), None);
+        assert_eq!(nearest("m", ["K", "M"]), Some("M"));
+    }
+
+    #[test]
+    fn lists_read_as_english() {
+        assert_eq!(list(["a"; 0], "or"), "nothing");
+        assert_eq!(list(["a", "b", "c"], "or"), "`a`, `b` or `c`");
+    }
+}

@@ -1,0 +1,50 @@
+//! The one declaration of each defect code.
+
+/// A rule of the manifest language that a manifest can break.
+#[derive(Debug)]
+pub struct Code {
+    /// Its kebab-case name, unique and stable: what `--ignore`, a suppression comment and a baseline name.
+    pub name: &'static str,
+    /// What is wrong, in one line.
+    pub summary: &'static str,
+    /// How bad it is unless configured otherwise.
+    pub severity: Severity,
+    /// Where it is in its life.
+    pub status: Status,
+    /// The documentation in Markdown: why it matters, a wrong and a right example. Both examples are run as tests.
+    pub docs: &'static str,
+}
+
+impl PartialEq for Code {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Code {}
+
+/// How bad a defect is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing; the manifest can still be emitted, run and priced.
+    Advisory,
+    /// The manifest cannot be used as it is.
+    Error,
+}
+
+/// Where a code is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// In use since the release named.
+    Stable(&'static str),
+}
+
+/// Every code, by group, in the order declared.
+pub fn all_codes() -> impl Iterator<Item = (&'static str, &'static Code)> {
+    super::codes::GROUPS.iter().flat_map(|&(group, members)| members.iter().map(move |&code| (group, code)))
+}
+
+/// The code called `name`.
+pub fn find_code(name: &str) -> Option<&'static Code> {
+    all_codes().map(|(_, code)| code).find(|code| code.name == name)
+}

@@ -1,0 +1,192 @@
+//! The built-ins: one table that serves checker, completion, hover, folding, codegen and workload instantiation.
+
+use super::{DType, Value};
+
+/// A built-in function.
+#[derive(Debug)]
+pub struct Builtin {
+    /// The name it is called by, dots included: `conv.out`.
+    pub name: &'static str,
+    /// Where it can be called, and what it computes there.
+    pub role: Role,
+    /// Its parameters, in order.
+    pub params: &'static [Parameter],
+    /// One line on what it gives.
+    pub doc: &'static str,
+    /// One line on which arguments it accepts; empty where the kinds say it all.
+    pub domain: &'static str,
+}
+
+/// One parameter of a built-in.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Its name; it can be passed by it.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// How it is passed.
+    pub passing: Passing,
+}
+
+/// How an argument is passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passing {
+    /// By position or by name; it must be there.
+    Required,
+    /// By position or by name; it may be left out.
+    Optional,
+    /// By name only; it may be left out.
+    KeywordOnly,
+    /// Any number of positional arguments.
+    Variadic,
+}
+
+/// What a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Takes {
+    /// A Boolean.
+    Bool,
+    /// An integer.
+    Int,
+    /// A shape (any sequence of integers).
+    Shape,
+    /// A sequence of integers.
+    SeqInt,
+    /// A sequence of anything the function iterates over: integers (`sum`, `max`, `min`), Booleans (`all`).
+    Seq,
+    /// A sequence of Booleans.
+    SeqBool,
+    /// `Int | Seq[Int] | None`.
+    Axes,
+    /// `Int | Seq[Maybe[Int]] | None`: a scalar, one item an axis, or nothing.
+    PerAxis,
+    /// An integer or `None`.
+    MaybeInt,
+    /// One of the string literals.
+    Literal(&'static [&'static str]),
+    /// A dtype.
+    DType,
+    /// A dtype or `None`.
+    MaybeDType,
+    /// A number, or a dtype.
+    ValueOrDType,
+    /// A number.
+    Number,
+    /// A value of the named ADT.
+    Adt(&'static str),
+    /// The name of a tensor (of a metadata tensor, in a predicate).
+    Tensor,
+    /// The name of a tensor or of a `Maybe` parameter, or `out`.
+    Presence,
+}
+
+/// Where a built-in can be called, and what it computes there.
+#[derive(Debug, Clone, Copy)]
+pub enum Role {
+    /// In any expression: a value of its arguments.
+    Primitive {
+        /// The kind of the result.
+        gives: Gives,
+        /// The value. Arguments come bound to `params` in order: an optional one left out is absent from the end or
+        /// [`Value::None`]; a variadic one is spread.
+        eval: fn(&[Value]) -> Result<Value, DomainError>,
+    },
+    /// In any expression, but decided by the checker and the call rather than computed: `present(x)`.
+    Present,
+    /// In a roofline only: `bytes(t)`.
+    Bytes,
+    /// As a metadata tensor's `values`.
+    Generator(&'static Generator),
+    /// In `requires`; the constrained tensor's contents are the implicit first argument.
+    Predicate(&'static Predicate),
+}
+
+/// The kind of a primitive's result.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Gives {
+    /// `Dim`
+    Dim,
+    /// `Int`
+    Int,
+    /// `Dim` where all its integer arguments are `Dim`, else `Int`.
+    DimOfDims,
+    /// `Bool`
+    Bool,
+    /// `Shape`
+    Shape,
+    /// `Seq[Int]`
+    SeqInt,
+    /// A dtype: the last argument's set with its integral members turned into `float32`.
+    Promoted,
+    /// A dtype: one of the first argument's, or of the second's.
+    Coalesced,
+    /// One of `'bool'`, `'int'`, `'float'`, `'complex'`.
+    Category,
+}
+
+/// How a generator works.
+#[derive(Debug)]
+pub struct Generator {
+    /// Whether it draws from the row's private generator.
+    pub seeded: bool,
+    /// The axes of its result, each an expression over its parameters; for the two that have no fixed rank, see
+    /// [`ResultShape`].
+    pub shape: ResultShape,
+    /// The result's shape at given arguments.
+    pub result_shape: fn(&[Value]) -> Result<Vec<i128>, DomainError>,
+    /// The result's values in row-major order.
+    pub generate: fn(&[Value], Seed) -> Result<Vec<i64>, DomainError>,
+    /// The least and the greatest value that `generate` can give, where that is known without generating: it lets
+    /// `in_range` hold without a million entries being drawn.
+    pub bounds: fn(&[Value]) -> Option<(i128, i128)>,
+}
+
+/// The shape of a generator's result.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ResultShape {
+    /// One expression of the language an axis, over the generator's parameters: `["len(L) + 1"]`.
+    Axes(&'static [&'static str]),
+    /// The parameter of that name is the shape.
+    Param(&'static str),
+    /// `[R]` where the layout's `metadata_kind` is `per_row`, else `[E]`.
+    LayoutMetadata,
+}
+
+/// How a predicate works.
+#[derive(Debug)]
+pub struct Predicate {
+    /// The rank of the tensors it reads; `None` for any.
+    pub rank: Option<usize>,
+    /// Whether the contents satisfy it. The error says what does not hold: "its last offset is 7, not 8".
+    pub holds: fn(&Contents<'_>, &[Argument<'_>]) -> Result<(), DomainError>,
+}
+
+/// The contents of a metadata tensor.
+#[derive(Debug, Clone, Copy)]
+pub struct Contents<'a> {
+    /// Its shape.
+    pub shape: &'a [i128],
+    /// Its values, row-major.
+    pub values: &'a [i64],
+}
+
+/// An argument of a predicate: a value, or another metadata tensor's contents.
+#[derive(Debug, Clone)]
+pub enum Argument<'a> {
+    /// A value.
+    Value(Value),
+    /// A tensor.
+    Tensor(Contents<'a>),
+}
+
+/// What seeds a generator: the workload seed, the op's name and the tensor's name, mixed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seed(pub u64);
+
+/// Why a built-in fails at its arguments: one clause without the function's name, "`b` is 0, and must be positive".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DomainError(pub String);
+
+/// The dtypes that a metadata tensor can have.
+pub const METADATA_DTYPES: [DType; 2] = [DType::Int32, DType::Int64];

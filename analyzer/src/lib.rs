@@ -1,0 +1,21 @@
+//! What an op manifest says, what is wrong with it, and what can be emitted from it.
+//!
+//! ```text
+//! text ─ syntax ─> spanned tree ─ model ─> facts ─ check ─> defects + unreached judgments
+//!                                    └──── roofline ─> plan (per discriminant point)
+//!                                    └──── workload ─> calls (shapes, dtypes, values)
+//! ```
+//!
+//! The crate knows no protocol, no async runtime, no file system and no GPU: its inputs are texts, its outputs plain
+//! data. Every function is total: any bytes give a result. See `docs/architecture.md`.
+
+pub mod check;
+pub mod defect;
+pub mod eval;
+pub mod expr;
+pub mod lang;
+pub mod model;
+pub mod roofline;
+pub mod syntax;
+pub mod text;
+pub mod workload;

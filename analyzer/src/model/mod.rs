@@ -1,0 +1,11 @@
+//! The entry model: what an entry states, every field a [`Fact`], read from its YAML tree.
+
+mod entry;
+mod fact;
+
+pub use entry::{
+    AliasOf, Combo, Composition, Condition, DTypeCase, Effect, Entry, Family, FamilyCase, Formula, Generator, Index,
+    IndexKind, Let, Param, ParamRole, Pattern, PatternFields, Roofline, Row, Signature, Stage, StageTarget, Status,
+    Tensor, TensorRole, TypeRef,
+};
+pub use fact::Fact;
