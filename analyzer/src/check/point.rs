@@ -62,6 +62,7 @@ impl Environment for Point {
     fn value(&self, name: &str) -> Option<Value> {
         self.find(name, |a| match a {
             Assignment::Value(value) => Some(value.clone()),
+            Assignment::Present(false) => Some(Value::None),
             _ => None,
         })
     }
