@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Point;
 use super::plan::Plan;
 use crate::expr::{Axis, Call, Expr};
-use crate::model::{Path, TensorRole};
+use crate::model::TensorRole;
 use crate::text::TextRange;
 
 /// A signature at one point: every condition decided, every expression folded, every family applied.
@@ -42,7 +42,7 @@ pub struct BranchRule {
     /// Where it stands as written.
     pub range: TextRange,
     /// `signature.shape_rules[i]`
-    pub path: Path,
+    pub path: Arc<str>,
 }
 
 /// A tensor at a point.
@@ -53,7 +53,7 @@ pub struct BranchTensor {
     /// The section that declares it.
     pub role: TensorRole,
     /// `signature.<section>.<name>`
-    pub path: Path,
+    pub path: Arc<str>,
     /// Where its name stands.
     pub range: TextRange,
     /// Whether it is passed or emitted; nothing where the point does not decide that.
@@ -86,7 +86,7 @@ pub struct BranchCall {
     /// Where it stands.
     pub range: TextRange,
     /// The path of the scalar that states it.
-    pub path: Path,
+    pub path: Arc<str>,
 }
 
 impl Branch {
