@@ -134,10 +134,7 @@ impl Profile {
 
     /// The memory's ceiling, in bytes a second.
     pub fn bandwidth(&self) -> Ceiling {
-        Ceiling {
-            theoretical: self.hbm.bandwidth,
-            effective: self.hbm.bandwidth * self.hbm.calibration.unwrap_or(1.0),
-        }
+        Ceiling { theoretical: self.hbm.bandwidth, effective: self.hbm.bandwidth * self.hbm.calibration.unwrap_or(1.0) }
     }
 
     /// The ceiling that a roof key names (`tensor_core.bf16`), in FLOP a second.
