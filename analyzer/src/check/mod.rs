@@ -6,11 +6,14 @@ mod facts;
 mod plan;
 mod point;
 mod scope;
+mod show;
 mod signature;
+mod types;
 
 pub use branch::{Branch, BranchCall, BranchRule, BranchTensor};
 pub use discriminants::discriminants;
 pub use plan::{Anchor, Mismatch, Observed, Place, Plan, Step, execute};
 pub use point::{Assignment, Discriminant, DiscriminantKind, Point};
-pub use scope::{Scope, Symbol, SymbolRole};
+pub use scope::{FamilySymbol, Scope, Symbol, SymbolRole};
 pub use signature::{Checked, check_signature};
+pub use types::{kind_of_formal, kind_of_index, kind_of_type, union_of};

@@ -1,6 +1,7 @@
 //! Kinds: what an expression can be.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use super::DTypeSet;
@@ -112,5 +113,64 @@ impl AdtTable {
     /// Every ADT, in the order declared.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Adt>> {
         self.adts.iter()
+    }
+}
+
+impl Kind {
+    /// Whether values of this kind take part in types. The others (numbers with fractions, free strings, opaque
+    /// objects, and whatever holds one) may be read by refinements and by the roofline only.
+    pub fn takes_part_in_types(&self) -> bool {
+        match self {
+            Kind::Float | Kind::Str | Kind::Opaque(_) => false,
+            Kind::Seq(item, _) | Kind::Maybe(item) => item.takes_part_in_types(),
+            Kind::Union(members) => members.iter().all(Kind::takes_part_in_types),
+            Kind::Dim
+            | Kind::Int
+            | Kind::Bool
+            | Kind::None
+            | Kind::Enum(_)
+            | Kind::Shape
+            | Kind::DType(_)
+            | Kind::Adt(..)
+            | Kind::Tensor
+            | Kind::Error => true,
+        }
+    }
+}
+
+/// The kind as messages and hovers write it, in the notation of the language.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn joined(f: &mut fmt::Formatter<'_>, items: impl Iterator<Item = impl fmt::Display>) -> fmt::Result {
+            for (i, item) in items.enumerate() {
+                let separator = if i == 0 { "" } else { " | " };
+                write!(f, "{separator}{item}")?;
+            }
+            Ok(())
+        }
+        match self {
+            Kind::Dim => f.write_str("Dim"),
+            Kind::Int => f.write_str("Int"),
+            Kind::Bool => f.write_str("Bool"),
+            Kind::Float => f.write_str("Float"),
+            Kind::None => f.write_str("None"),
+            Kind::Str => f.write_str("Str"),
+            Kind::Enum(literals) => joined(f, literals.iter().map(|literal| format!("'{literal}'"))),
+            Kind::Shape => f.write_str("Shape"),
+            Kind::Seq(item, None) => write!(f, "Seq[{item}]"),
+            Kind::Seq(item, Some(length)) => write!(f, "Seq[{item}; {length}]"),
+            Kind::DType(set) if *set == DTypeSet::ALL => f.write_str("DType"),
+            Kind::DType(set) => {
+                f.write_str("DType[")?;
+                joined(f, set.iter().map(super::DType::name))?;
+                f.write_str("]")
+            }
+            Kind::Maybe(inner) => write!(f, "Maybe[{inner}]"),
+            Kind::Union(members) => joined(f, members.iter()),
+            Kind::Adt(adt, _) => f.write_str(&adt.name),
+            Kind::Tensor => f.write_str("Tensor"),
+            Kind::Opaque(name) => f.write_str(name),
+            Kind::Error => f.write_str("unknown"),
+        }
     }
 }
