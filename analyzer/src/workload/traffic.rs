@@ -110,13 +110,7 @@ mod tests {
         let sizes: Vec<_> = traffic.terms.iter().map(|t| (&*t.tensor, t.size, t.read, t.write)).collect();
         assert_eq!(
             sizes,
-            [
-                ("x", 12, 12, 0),
-                ("cache", 40, 40, 40),
-                ("buffer", 32, 0, 32),
-                ("y", 8, 0, 8),
-                ("cache_out", 40, 0, 0)
-            ]
+            [("x", 12, 12, 0), ("cache", 40, 40, 40), ("buffer", 32, 0, 32), ("y", 8, 0, 8), ("cache_out", 40, 0, 0)]
         );
     }
 
