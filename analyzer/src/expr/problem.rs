@@ -1,0 +1,127 @@
+//! Defects of one text while it is being read: in decoded offsets, refinable and retractable until the end.
+
+use std::borrow::Cow;
+
+use crate::defect::{Code, Findings};
+use crate::text::TextRange;
+
+use super::Source;
+
+/// A defect in the making.
+#[derive(Debug, Clone)]
+pub(super) struct Problem {
+    pub(super) code: &'static Code,
+    pub(super) range: TextRange,
+    pub(super) subject: String,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+    related: Vec<(TextRange, String)>,
+    withdrawn: bool,
+}
+
+impl Problem {
+    pub(super) fn help(&mut self, help: impl Into<String>) -> &mut Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(super) fn related(&mut self, range: TextRange, message: impl Into<String>) -> &mut Self {
+        self.related.push((range, message.into()));
+        self
+    }
+
+    /// Takes the problem back: a wider one says it better.
+    pub(super) fn withdraw(&mut self) {
+        self.withdrawn = true;
+    }
+}
+
+/// The problems found so far. They are named by their position, so that a form recognised later can refine one.
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    list: Vec<Problem>,
+}
+
+impl Problems {
+    pub(super) fn report(
+        &mut self,
+        code: &'static Code,
+        range: TextRange,
+        subject: impl Into<String>,
+        message: impl Into<String>,
+    ) -> &mut Problem {
+        self.list.push(Problem {
+            code,
+            range,
+            subject: subject.into(),
+            message: message.into(),
+            help: None,
+            related: Vec::new(),
+            withdrawn: false,
+        });
+        // The vector is not empty: an element was pushed on the line above.
+        #[allow(clippy::unwrap_used)]
+        self.list.last_mut().unwrap()
+    }
+
+    /// The position of the problem reported last.
+    pub(super) fn last(&self) -> usize {
+        self.list.len().saturating_sub(1)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Takes back the problems from a position on.
+    pub(super) fn withdraw_from(&mut self, position: usize) {
+        self.list.iter_mut().skip(position).for_each(Problem::withdraw);
+    }
+
+    pub(super) fn get(&mut self, position: usize) -> Option<&mut Problem> {
+        self.list.get_mut(position)
+    }
+
+    /// Reports them all, in the order of their places.
+    pub(super) fn submit(mut self, source: &Source<'_>, findings: &mut Findings) {
+        self.list.sort_by_key(|p| (p.range.start(), p.range.end()));
+        for problem in self.list.into_iter().filter(|p| !p.withdrawn) {
+            let range = source.place(problem.range);
+            let defect = findings.report(problem.code, range, source.path, problem.subject, problem.message);
+            defect.help = problem.help;
+            for (range, message) in problem.related {
+                defect.related(source.place(range), message);
+            }
+        }
+    }
+}
+
+/// `text` fit for a message: on one line, and cut where it is long.
+pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 48;
+    let plain = |c: char| c == ' ' || !(c.is_whitespace() || c.is_control());
+    if text.len() <= LONGEST && text.chars().all(plain) && !text.contains("  ") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut space = false;
+    for (count, c) in text.chars().enumerate() {
+        if count == LONGEST {
+            out.push('…');
+            break;
+        }
+        if c.is_whitespace() {
+            space = true;
+            continue;
+        }
+        if std::mem::take(&mut space) && !out.is_empty() {
+            out.push(' ');
+        }
+        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
