@@ -166,9 +166,8 @@ pub fn nearest_first<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str>
         .into_iter()
         .enumerate()
         .map(|(position, name)| {
-            let distance = strsim::damerau_levenshtein(&found.to_lowercase(), &name.to_lowercase());
-            let near = is_near(found, name, distance);
-            (!near, if near { distance } else { 0 }, position, name)
+            let distance = distance(found, name);
+            (distance.is_none(), distance.unwrap_or(0), position, name)
         })
         .collect();
     scored.sort_unstable();
@@ -178,15 +177,19 @@ pub fn nearest_first<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str>
 /// The one name of `allowed` that `found` was most likely meant to be.
 pub fn nearest<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let first = nearest_first(found, allowed).into_iter().next()?;
-    let distance = strsim::damerau_levenshtein(&found.to_lowercase(), &first.to_lowercase());
-    is_near(found, first, distance).then_some(first)
+    distance(found, first).map(|_| first)
 }
 
-/// A typo changes a third of a name at most; of a one- or two-letter name, its case alone.
-fn is_near(found: &str, name: &str, distance: usize) -> bool {
+/// How far apart two names are that can be one another's typo: a typo changes a third of a name at most; of a one- or
+/// two-letter name, its case alone.
+fn distance(found: &str, name: &str) -> Option<usize> {
+    // The comparison of long texts would be quadratic; no name is that long.
+    if found.len() > 128 || name.len() > 128 {
+        return None;
+    }
+    let distance = strsim::damerau_levenshtein(&found.to_lowercase(), &name.to_lowercase());
     let length = found.chars().count().max(name.chars().count());
-    // The comparison of every pair of long texts would be quadratic; no name is that long.
-    length <= 128 && distance <= length / 3
+    (distance <= length / 3).then_some(distance)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 mod entry;
 mod fact;
+mod read;
+pub mod schema;
 
 pub use entry::{
     AliasOf, Combo, Composition, Condition, DTypeCase, Effect, Entry, Family, FamilyCase, Formula, Generator, Index,
@@ -9,3 +11,5 @@ pub use entry::{
     Tensor, TensorRole, TypeRef,
 };
 pub use fact::Fact;
+pub(crate) use read::is_op_name;
+pub use read::{TypesFile, read_entry, read_types};

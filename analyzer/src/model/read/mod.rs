@@ -1,0 +1,216 @@
+//! From an entry's YAML tree to its facts.
+//!
+//! Reading judges form alone: which keys there are, what each value looks like, which words and names are legal. What
+//! the facts mean together is for the passes behind it. A fact that cannot be read is reported here, once.
+
+mod family;
+mod fields;
+mod signature;
+mod types;
+mod workload;
+
+pub use types::{TypesFile, read_types};
+
+use fields::{Fields, Slot};
+
+use super::schema;
+use super::{Composition, Entry, Fact, Roofline, Stage, StageTarget, Status};
+use crate::defect::{Findings, codes};
+use crate::expr::Ident;
+use crate::syntax::{EntryTree, Node, NodeKind};
+use crate::text::{Spanned, TextRange};
+
+/// Reads an entry. Every defect of its form goes to `findings`; those of its YAML are the tree's own.
+///
+/// A key that every such section has is reported where it is missing (`missing-key`), so later passes treat
+/// [`Fact::Absent`] of a required fact as reported.
+pub fn read_entry(tree: &EntryTree, findings: &mut Findings) -> Entry {
+    let name = entry_name(&tree.key);
+    let name_is_valid = op_name(&name, &tree.key, findings);
+    let shown = fields::shown(&name.value);
+    let slot = Slot {
+        node: &tree.value,
+        key: name.range,
+        path: "",
+        expects: "a mapping",
+        example: "{family: gemm, status: spec-only, signature: {…}, workloads: […], roofline: {…}}",
+    };
+    let Some(entry) = open_entry(slot, &shown, findings) else {
+        let range = if tree.value.range.is_empty() { name.range } else { tree.value.range };
+        return Entry {
+            name,
+            name_is_valid,
+            family: Fact::Malformed(range),
+            status: Fact::Malformed(range),
+            ref_api: Fact::Malformed(range),
+            signature: Fact::Malformed(range),
+            workloads: Fact::Malformed(range),
+            roofline: Fact::Malformed(range),
+            composition: Fact::Malformed(range),
+        };
+    };
+    Entry {
+        name,
+        name_is_valid,
+        family: entry.fact("family", findings, fields::name),
+        status: entry.fact("status", findings, |slot, findings| {
+            let (position, _) = fields::choice(slot, entry.choices("status"), findings)?;
+            Some(if position == 0 { Status::Implemented } else { Status::SpecOnly })
+        }),
+        ref_api: entry.fact("ref_api", findings, fields::qualified_name),
+        signature: entry.fact("signature", findings, signature::read),
+        workloads: entry.fact("workloads", findings, workload::read),
+        roofline: entry.fact("roofline", findings, roofline),
+        composition: entry.fact("composition", findings, composition),
+    }
+}
+
+/// An entry that is no mapping is named in its message, as it has no path.
+fn open_entry<'t>(slot: Slot<'t>, name: &str, findings: &mut Findings) -> Option<Fields<'t>> {
+    if matches!(slot.node.kind, NodeKind::Mapping(_)) {
+        return Fields::open(&schema::ENTRY, slot, &format!("`{name}`"), findings);
+    }
+    if !fields::is_reported(slot.node) {
+        let empty = slot.node.range.is_empty();
+        let message = if empty {
+            format!("`{name}` has no value; an entry is a mapping")
+        } else {
+            format!("`{name}` must be a mapping, not {}", slot.node.describe())
+        };
+        findings
+            .report(&codes::WRONG_FORM, if empty { slot.key } else { slot.node.range }, "", name, message)
+            .help("an entry has `family`, `status`, `signature`, `workloads` and `roofline`");
+    }
+    None
+}
+
+/// The text of an entry's key, whatever it is.
+fn entry_name(key: &Node) -> Ident {
+    match key.as_scalar() {
+        Some(scalar) => Spanned::new(scalar.text.clone(), fields::text_range(scalar, key)),
+        None => Spanned::new("".into(), key.range),
+    }
+}
+
+/// Judges the form of an op's name: `{PascalCaseName}[{Fwd|Bwd}]Op`.
+fn op_name(name: &Ident, key: &Node, findings: &mut Findings) -> bool {
+    if is_op_name(&name.value) {
+        return true;
+    }
+    if !fields::is_reported(key) && key.as_str().is_some() {
+        let shown = fields::shown(&name.value);
+        let defect =
+            findings.report(&codes::OP_NAME, name.range, "", &*name.value, format!("`{shown}` is not the name of an op"));
+        let rule = "an op is named in PascalCase, then `Fwd` or `Bwd` where it has a direction, then `Op`";
+        defect.help(match op_name_from(&name.value) {
+            Some(better) => format!("write `{better}`: {rule}"),
+            None => rule.to_owned(),
+        });
+    }
+    false
+}
+
+/// Whether `name` has the form of an op's name.
+pub(crate) fn is_op_name(name: &str) -> bool {
+    name.strip_suffix("Op").is_some_and(|stem| {
+        stem.starts_with(|c: char| c.is_ascii_uppercase()) && stem.chars().all(|c| c.is_ascii_alphanumeric())
+    })
+}
+
+/// The op name that `name` was most likely meant to be: its words in PascalCase, with `Op` behind.
+fn op_name_from(name: &str) -> Option<String> {
+    if !fields::is_identifier(name) || name.len() > 100 {
+        return None;
+    }
+    let mut pascal = String::new();
+    for word in name.split('_').filter(|word| !word.is_empty()) {
+        let mut chars = word.chars();
+        pascal.extend(chars.next().map(|c| c.to_ascii_uppercase()));
+        pascal.push_str(chars.as_str());
+    }
+    if !pascal.ends_with("Op") {
+        pascal.push_str("Op");
+    }
+    is_op_name(&pascal).then_some(pascal)
+}
+
+fn roofline(slot: Slot<'_>, findings: &mut Findings) -> Option<Roofline> {
+    let fields = Fields::open(&schema::ROOFLINE, slot, "`roofline`", findings)?;
+    Some(Roofline {
+        flops: fields.fact("flops", findings, fields::formula),
+        bytes: fields.fact("bytes", findings, fields::formula),
+        func: fields.fact("func", findings, fields::text),
+    })
+}
+
+fn composition(slot: Slot<'_>, findings: &mut Findings) -> Option<Composition> {
+    let composition = Fields::open(&schema::COMPOSITION, slot, "`composition`", findings)?;
+    composition.fact("kind", findings, |slot, findings| fields::choice(slot, composition.choices("kind"), findings));
+    let stages = composition.fact("stages", findings, |slot, findings| {
+        fields::items(slot, false, "a mapping", "{name: first, op: GemmFwdOp}", findings, |_, item, findings| {
+            stage(item, findings)
+        })
+    });
+    let mut seen: Vec<(&Ident, TextRange)> = Vec::new();
+    for stage in stages.items().iter().filter_map(Fact::valid) {
+        let Some(name) = stage.name.valid() else { continue };
+        match seen.iter().find(|(earlier, _)| earlier.value == name.value) {
+            Some((_, earlier)) => {
+                findings
+                    .report(
+                        &codes::DUPLICATE_NAME,
+                        name.range,
+                        format!("{}.name", stage.path),
+                        &*name.value,
+                        format!("two stages are called `{}`", name.value),
+                    )
+                    .help("give each stage a name of its own")
+                    .related(*earlier, format!("`{}` is first used here", name.value));
+            }
+            None => seen.push((name, name.range)),
+        }
+    }
+    Some(Composition { stages })
+}
+
+fn stage(slot: Slot<'_>, findings: &mut Findings) -> Option<Stage> {
+    let label = format!("`{}`", slot.path);
+    let fields = Fields::open(&schema::STAGE, slot, &label, findings)?;
+    let name = fields.fact("name", findings, fields::name);
+    let op = fields.fact("op", findings, fields::text);
+    let kernel = fields.fact("kernel", findings, fields::text);
+    let target = match (op, kernel) {
+        (Fact::Absent(range), Fact::Absent(_)) => {
+            // An unknown key (`kernle`) is the likelier mistake, and reported.
+            if fields.open_pairs().next().is_none() {
+                findings
+                    .report(
+                        &codes::MISSING_KEY,
+                        range,
+                        slot.path,
+                        "op",
+                        format!("{label} has neither `op` nor `kernel`"),
+                    )
+                    .help("name the op of the manifest that the stage runs by `op`, or a kernel of its own by `kernel`");
+            }
+            Fact::Malformed(range)
+        }
+        (op, Fact::Absent(_)) => op.map(StageTarget::Op),
+        (Fact::Absent(_), kernel) => kernel.map(StageTarget::Kernel),
+        (_, kernel) => {
+            findings
+                .report(
+                    &codes::CONFLICTING_KEYS,
+                    fields.key_range("kernel"),
+                    fields.child_path("kernel"),
+                    "kernel",
+                    format!("{label} has both `op` and `kernel`"),
+                )
+                .help("a stage runs one thing: keep one of the two keys")
+                .related(fields.key_range("op"), "`op` stands here");
+            Fact::Malformed(kernel.range())
+        }
+    };
+    let optional = fields.fact("optional", findings, fields::boolean);
+    Some(Stage { name, target, optional, range: slot.node.range, path: slot.path.into() })
+}
