@@ -111,7 +111,7 @@ fn op_name(name: &Ident, key: &Node, findings: &mut Findings) -> bool {
 }
 
 /// Whether `name` has the form of an op's name.
-pub(crate) fn is_op_name(name: &str) -> bool {
+fn is_op_name(name: &str) -> bool {
     name.strip_suffix("Op").is_some_and(|stem| {
         stem.starts_with(|c: char| c.is_ascii_uppercase()) && stem.chars().all(|c| c.is_ascii_alphanumeric())
     })

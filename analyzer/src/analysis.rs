@@ -1,0 +1,94 @@
+//! Everything that is found about one entry: the passes, in order.
+
+use std::sync::Arc;
+
+use crate::defect::Findings;
+use crate::lang::AdtTable;
+use crate::model::{Entry, read_entry};
+use crate::syntax::parse_entry;
+use crate::text::TextRange;
+
+/// An entry that was read, and not judged yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParsedEntry {
+    /// Its facts.
+    pub entry: Entry,
+    /// The defects of its YAML and of its form.
+    pub findings: Findings,
+    /// Its comments, each with its `#`, in order.
+    pub comments: Vec<TextRange>,
+}
+
+/// What an entry is judged against: all that it does not say itself.
+#[derive(Debug, Clone, Copy)]
+pub struct EntryContext<'a> {
+    /// The ADTs that it can name.
+    pub adts: &'a AdtTable,
+}
+
+/// All that is known of one entry. Every range is relative to the entry's text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EntryAnalysis {
+    /// Its facts.
+    pub entry: Entry,
+    /// What is wrong with it, and what could not be judged, in their total order.
+    pub findings: Findings,
+    /// Its comments, each with its `#`, in order.
+    pub comments: Vec<TextRange>,
+}
+
+/// Reads the entry whose text is `chunk`.
+pub fn parse(chunk: &str) -> ParsedEntry {
+    let mut tree = parse_entry(chunk);
+    let mut findings = std::mem::take(&mut tree.findings);
+    let entry = read_entry(&tree, &mut findings);
+    ParsedEntry { entry, findings, comments: tree.comments }
+}
+
+/// Judges an entry that was read.
+pub fn judge(parsed: &ParsedEntry, context: &EntryContext<'_>) -> EntryAnalysis {
+    let ParsedEntry { entry, findings, comments } = parsed.clone();
+    let mut findings = findings;
+    let _ = context;
+    findings.normalize();
+    EntryAnalysis { entry, findings, comments }
+}
+
+/// Reads and judges the entry whose text is `chunk`.
+pub fn analyze_entry(chunk: &str, context: &EntryContext<'_>) -> EntryAnalysis {
+    judge(&parse(chunk), context)
+}
+
+/// The names of types that `entry` mentions, in order and without repeats: all that its verdict can depend on of
+/// `types.yaml`.
+pub fn mentioned_types(entry: &Entry) -> Vec<Arc<str>> {
+    use crate::expr::{TypeExpr, TypeExprKind};
+    use crate::model::{Fact, ParamRole};
+
+    let mut names = std::collections::BTreeSet::new();
+    let mut stack: Vec<&TypeExpr> = Vec::new();
+    if let Some(signature) = entry.signature.valid() {
+        for param in signature.params.items() {
+            if let ParamRole::Value { ty, .. } = &param.role {
+                stack.extend(ty.valid().map(|ty| &ty.ty));
+            }
+        }
+        for family in signature.types.items() {
+            stack.extend(family.params.items().iter().filter_map(|(_, kind): &(_, Fact<TypeExpr>)| kind.valid()));
+        }
+    }
+    while let Some(ty) = stack.pop() {
+        match &ty.kind {
+            TypeExprKind::Name(name) => {
+                names.insert(name.clone());
+            }
+            TypeExprKind::Apply(head, arguments) => {
+                names.insert(head.value.clone());
+                stack.extend(arguments);
+            }
+            TypeExprKind::Union(members) => stack.extend(members),
+            TypeExprKind::Literal(_) | TypeExprKind::Ellipsis | TypeExprKind::Error => {}
+        }
+    }
+    names.into_iter().collect()
+}

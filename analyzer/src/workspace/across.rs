@@ -1,0 +1,136 @@
+//! Judgments that span entries. They read summaries only, so an edit that leaves a summary as it is re-judges nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::file::{file_name, stem};
+use crate::defect::{Findings, Place, codes, list, nearest, nearest_first};
+use crate::expr::Ident;
+use crate::model::{Entry, Fact, StageTarget};
+
+/// What other entries, and the file, see of an entry. Ranges are relative to the entry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// The op's name.
+    pub name: Ident,
+    /// Its family, where it states one that can be read.
+    pub family: Option<Ident>,
+    /// The ops that its stages name, each with the path of the stage.
+    pub stages: Vec<(Ident, Arc<str>)>,
+}
+
+impl Summary {
+    /// Summarizes `entry`.
+    pub fn of(entry: &Entry) -> Self {
+        let stages = entry.composition.valid().map_or(&[][..], |composition| composition.stages.items());
+        let ops = stages.iter().filter_map(Fact::valid).filter_map(|stage| match stage.target.valid() {
+            Some(StageTarget::Op(op)) => Some((op.clone(), stage.path.clone())),
+            Some(StageTarget::Kernel(_)) | None => None,
+        });
+        Summary { name: entry.name.clone(), family: entry.family.valid().cloned(), stages: ops.collect() }
+    }
+}
+
+/// The names of a manifest's ops, and how often each is declared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpIndex {
+    ops: BTreeMap<Arc<str>, u32>,
+}
+
+impl OpIndex {
+    /// Adds a declaration.
+    pub fn declare(&mut self, name: &Arc<str>) {
+        *self.ops.entry(name.clone()).or_default() += 1;
+    }
+
+    /// How often `name` is declared.
+    pub fn declarations(&self, name: &str) -> u32 {
+        self.ops.get(name).copied().unwrap_or(0)
+    }
+
+    /// Every name, in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.ops.keys().map(|name| &**name)
+    }
+}
+
+/// Judges an entry against the ops of its manifest. `nth` says which declaration of its name it is, from zero, in the
+/// order of paths and then of places.
+pub fn across_files(summary: &Summary, nth: u32, ops: &OpIndex, findings: &mut Findings) {
+    if nth > 0 && !summary.name.value.is_empty() {
+        findings
+            .report(
+                &codes::DUPLICATE_OP,
+                summary.name.range,
+                "",
+                &*summary.name.value,
+                format!("`{}` is declared already", summary.name.value),
+            )
+            .help("an op is declared once over all files of a manifest: drop or rename one of the entries")
+            .related_place(Place::Op(summary.name.value.to_string(), 0), "it is first declared here");
+    }
+    for (op, path) in &summary.stages {
+        if ops.declarations(&op.value) > 0 {
+            continue;
+        }
+        let near = nearest_first(&op.value, ops.names());
+        let help = match nearest(&op.value, near.iter().copied()) {
+            Some(close) => format!("did you mean `{close}`?"),
+            None if near.len() <= 12 => format!("the manifest has {}", list(near, "and")),
+            None => "a stage names an entry of this manifest by `op`, or a kernel of its own by `kernel`".to_owned(),
+        };
+        findings
+            .report(
+                &codes::UNKNOWN_STAGE_OP,
+                op.range,
+                format!("{path}.op"),
+                &*op.value,
+                format!("the manifest has no op `{}`", op.value),
+            )
+            .help(help);
+    }
+}
+
+/// Judges the families of one file's entries: a file is called `<family>.yaml` or `<family>_<shard>.yaml`, and all its
+/// entries are of that family. `found[i]` takes what concerns `summaries[i]`.
+pub fn within_file(path: &str, summaries: &[Summary], found: &mut [Findings]) {
+    let stem = stem(path);
+    let mut first: Option<&Ident> = None;
+    for (summary, findings) in summaries.iter().zip(found) {
+        let Some(family) = &summary.family else { continue };
+        let name = &*family.value;
+        if !is_family_of(name, stem) {
+            report(findings, family, format!("an entry of family `{name}` cannot be in the file `{}`", file_name(path)))
+                .help(format!(
+                    "the file of a family is called `{name}.yaml` or `{name}_<shard>.yaml`: move the entry, or write \
+                     the file's own family{}",
+                    match first {
+                        Some(other) => format!(", `{}`", other.value),
+                        None => String::new(),
+                    }
+                ));
+            continue;
+        }
+        match first {
+            None => first = Some(family),
+            Some(other) if other.value != family.value => {
+                report(
+                    findings,
+                    family,
+                    format!("an entry of family `{name}` cannot be in a file of family `{}`", other.value),
+                )
+                .help("all entries of a file are of one family");
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn report<'f>(findings: &'f mut Findings, family: &Ident, message: String) -> &'f mut crate::defect::Defect {
+    findings.report(&codes::FAMILY_FILE, family.range, "family", &*family.value, message)
+}
+
+/// Whether a file called `stem` can hold entries of `family`.
+fn is_family_of(family: &str, stem: &str) -> bool {
+    stem.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+}

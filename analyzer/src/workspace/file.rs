@@ -1,0 +1,157 @@
+//! One file: what it is, where its entries are, what it declares.
+
+use std::sync::Arc;
+
+use crate::defect::{Findings, codes};
+use crate::lang::{Adt, AdtTable};
+use crate::model::read_types;
+use crate::syntax::{Chunk, Cut, NodeKind, cut, parse_entry};
+use crate::text::{TextRange, TextSize};
+
+/// What a file is to a manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A mapping from op names to entries.
+    Manifest,
+    /// `types.yaml`: the ADTs that the entries beside it share.
+    Types,
+    /// Not part of a manifest, for the reason given. It is left alone.
+    Skipped(&'static str),
+}
+
+/// A file cut at its top-level keys, and what it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileOutline {
+    /// What it is.
+    pub kind: FileKind,
+    /// Its chunks, in order.
+    pub chunks: Vec<Chunk>,
+    /// The defects of the file as a whole, in file offsets; none for a file that is left alone.
+    pub findings: Findings,
+}
+
+/// Cuts a file and says what it is. A `configured` file is part of the manifest by its place; any other by its content: a
+/// mapping of which a value has a `signature`, or a `types.yaml` with `adts`.
+pub fn outline(path: &str, text: &str, configured: bool) -> FileOutline {
+    let Cut { chunks, mut findings, .. } = cut(text);
+    let is_types = file_name(path) == "types.yaml" || file_name(path) == "types.yml";
+    let kind = if is_types {
+        if configured || chunks.iter().any(|chunk| chunk.key.as_deref() == Some("adts")) {
+            FileKind::Types
+        } else {
+            FileKind::Skipped("it has no `adts`")
+        }
+    } else if configured || has_signature(text, &chunks) {
+        FileKind::Manifest
+    } else {
+        FileKind::Skipped("no entry in it has a `signature`")
+    };
+    if let FileKind::Skipped(_) = kind {
+        return FileOutline { kind, chunks: Vec::new(), findings: Findings::default() };
+    }
+    if kind == FileKind::Manifest && chunks.is_empty() && findings.defects.is_empty() {
+        findings
+            .report(&codes::EMPTY_MANIFEST, TextRange::empty(TextSize::new(0)), "", stem(path), "the file has no entry")
+            .help("a manifest file maps the names of ops to their entries; delete the file where it has none");
+    }
+    findings.normalize();
+    FileOutline { kind, chunks, findings }
+}
+
+/// The part of a path behind its last separator.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// The part of a path before its last separator: the manifest that the file belongs to.
+pub fn folder(path: &str) -> &str {
+    path.strip_suffix(file_name(path)).map_or("", |folder| folder.trim_end_matches(['/', '\\']))
+}
+
+/// A file's name without its extension.
+pub(crate) fn stem(path: &str) -> &str {
+    let name = file_name(path);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+/// Whether one of the chunks is an entry with a `signature`.
+fn has_signature(text: &str, chunks: &[Chunk]) -> bool {
+    chunks.iter().any(|chunk| {
+        let Some(text) = slice(text, chunk.range) else { return false };
+        // Most entries say so on a line of their own, at the depth of the entry's first key.
+        text.contains("signature") && (is_block_key(text) || is_parsed_key(text))
+    })
+}
+
+fn is_block_key(chunk: &str) -> bool {
+    let mut lines = chunk.split(['\n', '\r']).skip(1).filter(|line| {
+        let content = line.trim_start();
+        !content.is_empty() && !content.starts_with('#')
+    });
+    let depth = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let Some(first) = lines.next() else { return false };
+    let is_signature = |line: &str| {
+        depth(line) == depth(first) && line.trim_start().strip_prefix("signature").is_some_and(|rest| rest.starts_with(':'))
+    };
+    depth(first) > 0 && (is_signature(first) || lines.any(is_signature))
+}
+
+fn is_parsed_key(chunk: &str) -> bool {
+    match parse_entry(chunk).value.kind {
+        NodeKind::Mapping(pairs) => pairs.iter().any(|pair| pair.key.as_str() == Some("signature")),
+        NodeKind::Scalar(_) | NodeKind::Sequence(_) | NodeKind::Unreadable => false,
+    }
+}
+
+/// The characters of `text` in `range`. A range of a chunk lies in its text; any other gives nothing.
+pub(crate) fn slice(text: &str, range: TextRange) -> Option<&str> {
+    text.get(usize::from(range.start())..usize::from(range.end()))
+}
+
+/// The ADTs of a types file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Types {
+    /// The types that could be read; `complete` where all could.
+    pub table: AdtTable,
+    /// Each type's name and where it stands in the file.
+    pub places: Vec<(Arc<str>, TextRange)>,
+    /// The defects of the file's types, in file offsets, and the key that each stands under.
+    pub findings: Findings,
+    /// Its comments in file offsets, each with its `#`, in order.
+    pub comments: Vec<TextRange>,
+}
+
+/// Reads the ADTs of a types file that was cut into `chunks`.
+pub fn types(text: &str, outline: &FileOutline) -> Types {
+    let mut adts: Vec<Arc<Adt>> = Vec::new();
+    let mut found = Types::default();
+    let mut complete = outline.findings.defects.is_empty();
+    for chunk in &outline.chunks {
+        let Some(text) = slice(text, chunk.range) else { continue };
+        let mut tree = parse_entry(text);
+        let mut findings = Findings::default();
+        let read = read_types(chunk, &tree, &mut findings);
+        findings.append(std::mem::take(&mut tree.findings));
+        super::rebase(&mut findings, chunk.range.start());
+        found.findings.append(findings);
+        found.comments.extend(tree.comments.iter().map(|&comment| comment + chunk.range.start()));
+        found.places.extend(read.names.into_iter().map(|name| (name.value, name.range + chunk.range.start())));
+        complete &= read.table.complete;
+        adts.extend(read.table.iter().cloned());
+    }
+    found.table = AdtTable::new(adts, complete);
+    found.findings.normalize();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_fall_into_folder_and_stem() {
+        assert_eq!((folder("a/b/c.yaml"), stem("a/b/c.yaml")), ("a/b", "c"));
+        assert_eq!((folder("c.yaml"), stem("c.yaml")), ("", "c"));
+        assert_eq!((folder(""), stem("")), ("", ""));
+    }
+}
