@@ -11,6 +11,7 @@
 
 pub mod analysis;
 pub mod check;
+pub mod db;
 pub mod defect;
 pub mod eval;
 pub mod expr;

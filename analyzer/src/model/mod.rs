@@ -11,4 +11,5 @@ pub use entry::{
     Tensor, TensorRole, TypeRef,
 };
 pub use fact::Fact;
+pub(crate) use read::is_builtin_type;
 pub use read::{TypesFile, read_entry, read_types};

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use across::{OpIndex, Summary, across_files, within_file};
+pub(crate) use file::slice;
 pub use file::{FileKind, FileOutline, Types, folder, outline, types};
 
 use crate::analysis::{EntryAnalysis, EntryContext, analyze_entry};
@@ -66,8 +67,8 @@ pub struct Located {
 /// What is known of one file after analysis. All ranges are in file offsets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileReport {
-    /// The position of the file in [`Workspace::files`].
-    pub file: usize,
+    /// Its path.
+    pub path: Arc<str>,
     /// What it is.
     pub kind: FileKind,
     /// Its defects, in their total order.
@@ -206,57 +207,68 @@ impl Workspace {
 
         let mut reports: Vec<FileReport> = Vec::new();
         let mut next = 0;
+        let mut cross = cross.into_iter();
         for (position, (file, outline)) in self.files.iter().zip(&self.outlines).enumerate() {
             let first = next;
-            while self.entries.get(next).is_some_and(|entry| entry.file == position) {
-                next += 1;
+            next += self.entries[first..].iter().take_while(|entry| entry.file == position).count();
+            let judged = analyses.iter().take(next).skip(first).zip(cross.by_ref().take(next - first));
+            if file.judged {
+                let types = self.types.values().find(|(p, _)| *p == position).map(|(_, types)| types);
+                reports.push(FileReport::assemble(file.path.clone(), outline, types, judged));
+            } else {
+                judged.for_each(drop);
             }
-            if !file.judged {
-                continue;
-            }
-            let mut report = FileReport {
-                file: position,
-                kind: outline.kind,
-                defects: Vec::new(),
-                unreached: Vec::new(),
-                entries: Vec::new(),
-                comments: Vec::new(),
-            };
-            report.take(None, outline.findings.clone());
-            if outline.kind == FileKind::Types {
-                let read = self.types.values().find(|(p, _)| *p == position);
-                if let Some((_, types)) = read {
-                    report.take(None, types.findings.clone());
-                    report.comments.extend(&types.comments);
-                }
-            }
-            for i in first..next {
-                let (Some(entry), Some(analysis)) = (self.entries.get(i), analyses.get(i)) else { continue };
-                let mut findings = analysis.findings.clone();
-                findings.append(cross.get_mut(i).map(std::mem::take).unwrap_or_default());
-                findings.normalize();
-                rebase(&mut findings, entry.range.start());
-                report.take(entry.name.clone(), findings);
-                report.entries.push((entry.name.clone(), entry.range));
-                report.comments.extend(analysis.comments.iter().map(|&comment| comment + entry.range.start()));
-            }
-            report.sort();
-            reports.push(report);
         }
         Report { files: reports, analyses }
     }
 }
 
 impl FileReport {
+    /// Puts together what was found in a file: what its outline and its types say, and, for each of its entries in
+    /// order, the entry's own analysis and what the judgments across entries found in it.
+    pub(crate) fn assemble<'a>(
+        path: Arc<str>,
+        outline: &FileOutline,
+        types: Option<&Types>,
+        entries: impl Iterator<Item = (&'a EntryAnalysis, Findings)>,
+    ) -> Self {
+        let mut report = FileReport {
+            path,
+            kind: outline.kind,
+            defects: Vec::new(),
+            unreached: Vec::new(),
+            entries: Vec::new(),
+            comments: Vec::new(),
+        };
+        report.take(None, outline.findings.clone());
+        if let Some(types) = types {
+            report.take(None, types.findings.clone());
+            report.comments.extend(&types.comments);
+        }
+        for (chunk, (analysis, cross)) in outline.chunks.iter().zip(entries) {
+            let start = chunk.range.start();
+            let name: Option<Arc<str>> = chunk.key.as_deref().map(Arc::from);
+            let mut findings = analysis.findings.clone();
+            findings.append(cross);
+            findings.normalize();
+            rebase(&mut findings, start);
+            report.take(name.clone(), findings);
+            report.entries.push((name, chunk.range));
+            report.comments.extend(analysis.comments.iter().map(|&comment| comment + start));
+        }
+        report.sort();
+        report
+    }
+
     /// Takes over findings in file offsets.
-    pub(crate) fn take(&mut self, entry: Option<Arc<str>>, findings: Findings) {
+    fn take(&mut self, entry: Option<Arc<str>>, findings: Findings) {
         self.defects.extend(findings.defects.into_iter().map(|defect| Located { entry: entry.clone(), defect }));
         self.unreached.extend(findings.unreached.into_iter().map(|unreached| (entry.clone(), unreached)));
     }
 
     /// Puts defects and unreached judgments in the order of their places. Those of one entry are in order already, and
     /// a stable sort keeps what stands at one place in it.
-    pub(crate) fn sort(&mut self) {
+    fn sort(&mut self) {
         self.defects.sort_by_key(|located| (located.defect.range.start(), located.defect.range.end()));
         self.unreached.sort_by_key(|(_, unreached)| (unreached.range.start(), unreached.range.end()));
     }

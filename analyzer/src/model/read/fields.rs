@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::defect::{Findings, codes, list, nearest, nearest_first};
 use crate::expr::{Expr, ExprKind, Ident, parse_expression, parse_shape};
 use crate::lang::DType;
-use crate::model::schema::{Form, Key, PYTHON_KEYWORDS, Section, dtype_names};
+use crate::model::schema::{self, Form, Key, PYTHON_KEYWORDS, Section, dtype_names};
 use crate::model::{Condition, Fact, Formula, Generator, Path};
 use crate::syntax::{Node, NodeKind, Pair, Scalar, ScalarValue};
 use crate::text::{Spanned, TextRange, TextSize};
@@ -173,19 +173,45 @@ impl<'t> Fields<'t> {
 
     fn unknown_key(&self, key: &Ident, findings: &mut Findings) {
         let legal = nearest_first(&key.value, self.section.names());
+        let keys = match legal.as_slice() {
+            [one] => format!("its only key is `{one}`"),
+            _ => format!("the keys are {}", list(&legal, "and")),
+        };
         let path = self.child_path(&key.value);
-        findings
-            .report(
-                &codes::UNKNOWN_KEY,
-                key.range,
-                path,
-                &*key.value,
-                format!("{} has no key `{}`", self.section.noun, key.value),
-            )
-            .help(match nearest(&key.value, legal.iter().copied()) {
-                Some(name) => format!("did you mean `{name}`? The keys are {}", list(&legal, "and")),
-                None => format!("the keys are {}", list(&legal, "and")),
-            });
+        let message = format!("{} has no key `{}`", self.section.noun, shown(&key.value));
+        let hint = match nearest(&key.value, legal.iter().copied()) {
+            Some(name) => Some(format!("did you mean `{name}`?")),
+            None => self.elsewhere(&key.value),
+        };
+        findings.report(&codes::UNKNOWN_KEY, key.range, path, &*key.value, message).help(match hint {
+            Some(hint) => format!("{hint} {}{}", keys.get(..1).unwrap_or("").to_uppercase(), keys.get(1..).unwrap_or("")),
+            None => keys,
+        });
+    }
+
+    /// Where a key that this section does not know belongs.
+    fn elsewhere(&self, key: &str) -> Option<String> {
+        let is = |section: &Section| std::ptr::eq(self.section, section);
+        let tensor = is(&schema::INPUT) || is(&schema::OUTPUT) || is(&schema::TENSOR_PARAM);
+        match key {
+            "nullable" if tensor => return Some("of an input, say `optional`.".to_owned()),
+            "optional" if tensor => return Some("of an output, say `nullable`.".to_owned()),
+            "dtype" | "shape" if is(&schema::VALUE_PARAM) => {
+                return Some("a parameter that is a tensor has `dtype` and `shape`, and no `type`.".to_owned());
+            }
+            "type" if tensor => return Some("a tensor has a `dtype`.".to_owned()),
+            _ => {}
+        }
+        let mut homes: Vec<&str> = Vec::new();
+        for (_, section) in schema::SECTIONS.iter().filter(|(_, section)| section.key(key).is_some()) {
+            if !homes.contains(&section.noun) {
+                homes.push(section.noun);
+            }
+        }
+        match homes.as_slice() {
+            [home] => Some(format!("`{key}` is a key of {home}.")),
+            _ => None,
+        }
     }
 
     /// The path of the value of `key`.
@@ -205,11 +231,6 @@ impl<'t> Fields<'t> {
     /// The pair of `key`. Of a key that is written twice the last stands, as in every reader.
     fn pair(&self, key: &str) -> Option<&'t Pair> {
         self.pairs.iter().rev().find(|pair| pair.key.as_str() == Some(key))
-    }
-
-    /// Whether `key` is there.
-    pub(super) fn has(&self, key: &str) -> bool {
-        self.pair(key).is_some()
     }
 
     /// Where `key` stands; the section's anchor where it is not there.

@@ -9,6 +9,7 @@ mod signature;
 mod types;
 mod workload;
 
+pub(crate) use types::is_builtin_type;
 pub use types::{TypesFile, read_types};
 
 use fields::{Fields, Slot};

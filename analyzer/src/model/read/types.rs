@@ -7,11 +7,11 @@ use super::fields::{self, Fields, Slot};
 use super::signature::{member, type_expr};
 use crate::defect::{Findings, codes, list, nearest, nearest_first};
 use crate::expr::{Expr, ExprKind, Ident, TypeExpr, TypeExprKind};
-use crate::lang::{Adt, AdtTable, Constructor, Field, Kind};
+use crate::lang::{Adt, AdtTable, Constructor, DType, Field, Kind};
 use crate::model::Fact;
 use crate::model::schema::{self, FIELD_KINDS};
 use crate::syntax::{Chunk, EntryTree, Node, NodeKind};
-use crate::text::TextRange;
+use crate::text::{TextRange, TextSize};
 
 /// What one top-level key of a types file says. All ranges are relative to its chunk.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,13 +54,18 @@ pub fn read_types(chunk: &Chunk, tree: &EntryTree, findings: &mut Findings) -> T
 
 /// Names that a `type` or a kind gives a meaning of its own.
 const TAKEN: [&str; 21] = [
-    "Bool", "DType", "Dim", "Float", "Int", "Number", "Seq", "Shape", "Str", "Tensor", "bool", "complex", "dict", "float",
-    "int", "list", "object", "set", "str", "tuple", "type",
+    "Bool", "DType", "Dim", "Float", "Int", "None", "Number", "Seq", "Shape", "Str", "Tensor", "bool", "complex", "dict",
+    "float", "int", "list", "object", "set", "str", "tuple",
 ];
+
+/// Whether a type has a meaning that no ADT gives it: a built-in, a dtype, a dotted name.
+pub(crate) fn is_builtin_type(name: &str) -> bool {
+    TAKEN.contains(&name) || name.contains('.') || DType::from_name(name).is_some()
+}
 
 /// An ADT. `None` where a constructor, a field or its own form could not be read: nothing is then judged by it.
 fn adt(name: Ident, node: &Node, path: &str, findings: &mut Findings) -> Option<Adt> {
-    if TAKEN.contains(&&*name.value) || crate::lang::DType::from_name(&name.value).is_some() {
+    if is_builtin_type(&name.value) {
         findings
             .report(
                 &codes::INVALID_NAME,
@@ -79,7 +84,13 @@ fn adt(name: Ident, node: &Node, path: &str, findings: &mut Findings) -> Option<
         fields::named(pairs, slot.path, findings, constructor).into_iter().collect::<Option<Vec<_>>>()
     });
     match constructors {
-        Fact::Valid(constructors, _) => Some(Adt { name: name.value, constructors }),
+        Fact::Valid(mut constructors, _) => {
+            // Relative to the type's own name, so that moving the type changes nothing that depends on it.
+            for invariant in constructors.iter_mut().filter_map(|constructor| constructor.invariant.as_mut()) {
+                move_up(invariant, name.range.start());
+            }
+            Some(Adt { name: name.value, constructors })
+        }
         Fact::Absent(_) | Fact::Malformed(_) => None,
     }
 }
@@ -242,5 +253,61 @@ fn names_of_invariant<'e>(
     expr.for_each_child(&mut |child| names_of_invariant(child, members, path, bound, findings));
     if variable.is_some() {
         bound.pop();
+    }
+}
+
+/// Takes `by` from every range of an expression. The recursion is as deep as the parser lets expressions be.
+fn move_up(expr: &mut Expr, by: TextSize) {
+    let up = |range: &mut TextRange| *range = range.checked_sub(by).unwrap_or(*range);
+    up(&mut expr.range);
+    match &mut expr.kind {
+        ExprKind::Int(_)
+        | ExprKind::Float(_)
+        | ExprKind::Bool(_)
+        | ExprKind::None
+        | ExprKind::Str(_)
+        | ExprKind::Name(_) => {}
+        ExprKind::Tuple(items) | ExprKind::Bools(_, items) | ExprKind::Error(items) => {
+            items.iter_mut().for_each(|item| move_up(item, by));
+        }
+        ExprKind::Unary(_, operand) => move_up(operand, by),
+        ExprKind::Attribute(operand, name) => {
+            move_up(operand, by);
+            up(&mut name.range);
+        }
+        ExprKind::Binary(_, left, right) | ExprKind::Index(left, right) => {
+            move_up(left, by);
+            move_up(right, by);
+        }
+        ExprKind::Compare(first, rest) => {
+            move_up(first, by);
+            for (operator, operand) in rest {
+                up(&mut operator.range);
+                move_up(operand, by);
+            }
+        }
+        ExprKind::If { then, condition, otherwise } => {
+            for part in [then, condition, otherwise] {
+                move_up(part, by);
+            }
+        }
+        ExprKind::Call(call) => {
+            up(&mut call.callee.range);
+            call.args.iter_mut().for_each(|argument| move_up(argument, by));
+            for (name, value) in &mut call.keywords {
+                up(&mut name.range);
+                move_up(value, by);
+            }
+            if let Some(comprehension) = &mut call.comprehension {
+                up(&mut comprehension.variable.range);
+                move_up(&mut comprehension.iterable, by);
+            }
+        }
+        ExprKind::Slice(base, from, to) => {
+            move_up(base, by);
+            for bound in [from, to].into_iter().flatten() {
+                move_up(bound, by);
+            }
+        }
     }
 }

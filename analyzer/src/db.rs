@@ -1,0 +1,384 @@
+//! The analysis of a manifest, memoised: what an edit did not touch is not done again.
+//!
+//! The inputs are the files' texts. A file is cut at its top-level keys, and an entry is known by its own text, so
+//!
+//! - an edit inside an entry re-does that entry only, and undoing it re-does nothing;
+//! - an edit that only moves entries re-analyzes none of them;
+//! - a changed ADT re-judges only the entries that name it;
+//! - what spans entries reads their [`Summary`]s only.
+//!
+//! Every computation is a pure function that lives elsewhere and knows nothing of this file.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use salsa::Setter;
+
+use crate::analysis::{EntryAnalysis, EntryContext, ParsedEntry, judge, mentioned_types, parse};
+use crate::defect::{Findings, Place};
+use crate::lang::{Adt, AdtTable};
+use crate::model::is_builtin_type;
+use crate::text::{TextRange, TextSize};
+use crate::workspace::{
+    self, FileKind, FileOutline, FileReport, OpIndex, Summary, Types, across_files, folder, within_file,
+};
+
+/// What the queries run on.
+#[salsa::db]
+trait Db: salsa::Database {}
+
+/// The memoised analysis of a set of files. A clone is a snapshot for another thread.
+#[salsa::db]
+#[derive(Clone)]
+pub struct AnalysisDb {
+    storage: salsa::Storage<Self>,
+    files: Arc<BTreeMap<Arc<str>, Source>>,
+    project: Option<Project>,
+}
+
+#[salsa::db]
+impl salsa::Database for AnalysisDb {}
+
+#[salsa::db]
+impl Db for AnalysisDb {}
+
+/// A file.
+#[salsa::input]
+struct Source {
+    /// Its path, with `/`.
+    #[returns(clone)]
+    path: Arc<str>,
+    /// Its text.
+    #[returns(clone)]
+    text: Arc<str>,
+    /// Whether it is part of a manifest by its place; if not, its content decides.
+    #[returns(copy)]
+    configured: bool,
+}
+
+/// The set of files.
+#[salsa::input]
+struct Project {
+    /// The files, in the order of their paths.
+    #[returns(ref)]
+    sources: Vec<Source>,
+}
+
+/// A folder: one manifest.
+#[salsa::interned]
+struct Folder<'db> {
+    /// Its path.
+    #[returns(clone)]
+    path: Arc<str>,
+}
+
+/// An entry, known by its text alone: where it stands is not part of it.
+#[salsa::interned]
+struct EntryText<'db> {
+    /// The manifest that it belongs to.
+    #[returns(copy)]
+    folder: Folder<'db>,
+    /// Its text.
+    #[returns(clone)]
+    text: Arc<str>,
+}
+
+/// The name of a type.
+#[salsa::interned]
+struct TypeName<'db> {
+    /// The name.
+    #[returns(clone)]
+    name: Arc<str>,
+}
+
+/// What a file is, and where its entries are.
+#[salsa::tracked(returns(clone))]
+fn file_outline(db: &dyn Db, source: Source) -> Arc<FileOutline> {
+    Arc::new(workspace::outline(&source.path(db), &source.text(db), source.configured(db)))
+}
+
+/// What a file is.
+#[salsa::tracked(returns(copy))]
+fn file_kind(db: &dyn Db, source: Source) -> FileKind {
+    file_outline(db, source).kind
+}
+
+/// A manifest file's entries. Moving them gives the same ones.
+#[salsa::tracked(returns(ref))]
+fn file_entries<'db>(db: &'db dyn Db, source: Source) -> Vec<EntryText<'db>> {
+    let outline = file_outline(db, source);
+    if outline.kind != FileKind::Manifest {
+        return Vec::new();
+    }
+    let folder = Folder::new(db, Arc::from(folder(&source.path(db))));
+    let text = source.text(db);
+    let chunk = |range| Arc::from(workspace::slice(&text, range).unwrap_or(""));
+    outline.chunks.iter().map(|c| EntryText::new(db, folder, chunk(c.range))).collect()
+}
+
+/// An entry's facts.
+#[salsa::tracked(returns(clone), no_eq)]
+fn parsed<'db>(db: &'db dyn Db, entry: EntryText<'db>) -> Arc<ParsedEntry> {
+    Arc::new(parse(&entry.text(db)))
+}
+
+/// What other entries see of one.
+#[salsa::tracked(returns(clone))]
+fn summary<'db>(db: &'db dyn Db, entry: EntryText<'db>) -> Arc<Summary> {
+    Arc::new(Summary::of(&parsed(db, entry).entry))
+}
+
+/// The files of a folder, in the order of their paths.
+#[salsa::tracked(returns(ref))]
+fn folder_sources<'db>(db: &'db dyn Db, project: Project, of: Folder<'db>) -> Vec<Source> {
+    let path = of.path(db);
+    project.sources(db).iter().copied().filter(|source| folder(&source.path(db)) == &*path).collect()
+}
+
+/// The types file of a folder.
+#[salsa::tracked(returns(copy))]
+fn types_source<'db>(db: &'db dyn Db, project: Project, folder: Folder<'db>) -> Option<Source> {
+    folder_sources(db, project, folder).iter().copied().find(|&source| file_kind(db, source) == FileKind::Types)
+}
+
+/// What a types file declares.
+#[salsa::tracked(returns(clone))]
+fn file_types(db: &dyn Db, source: Source) -> Arc<Types> {
+    Arc::new(workspace::types(&source.text(db), &file_outline(db, source)))
+}
+
+/// One ADT of a folder.
+#[salsa::tracked(returns(clone))]
+fn adt<'db>(db: &'db dyn Db, project: Project, folder: Folder<'db>, name: TypeName<'db>) -> Option<Arc<Adt>> {
+    file_types(db, types_source(db, project, folder)?).table.get(&name.name(db)).cloned()
+}
+
+/// Whether every ADT of a folder could be read.
+#[salsa::tracked(returns(copy))]
+fn types_are_complete<'db>(db: &'db dyn Db, project: Project, folder: Folder<'db>) -> bool {
+    types_source(db, project, folder).is_none_or(|source| file_types(db, source).table.complete)
+}
+
+/// The ADTs that an entry's verdict depends on: those that it names; all of them where it names a type that nothing
+/// declares, as the message then lists them.
+#[salsa::tracked(returns(clone))]
+fn entry_adts<'db>(db: &'db dyn Db, project: Project, entry: EntryText<'db>) -> Arc<AdtTable> {
+    let folder = entry.folder(db);
+    let mut adts = Vec::new();
+    for name in mentioned_types(&parsed(db, entry).entry) {
+        match adt(db, project, folder, TypeName::new(db, name.clone())) {
+            Some(adt) => adts.push(adt),
+            None if is_builtin_type(&name) => {}
+            None => {
+                let all = types_source(db, project, folder).map(|source| file_types(db, source).table.clone());
+                return Arc::new(all.unwrap_or_else(|| AdtTable::new(Vec::new(), true)));
+            }
+        }
+    }
+    Arc::new(AdtTable::new(adts, types_are_complete(db, project, folder)))
+}
+
+/// Everything that is found about an entry on its own.
+#[salsa::tracked(returns(clone), no_eq)]
+fn entry_analysis<'db>(db: &'db dyn Db, project: Project, entry: EntryText<'db>) -> Arc<EntryAnalysis> {
+    let parsed = parsed(db, entry);
+    let adts = entry_adts(db, project, entry);
+    Arc::new(judge(&parsed, &EntryContext { adts: &adts }))
+}
+
+/// The ops of a folder.
+#[salsa::tracked(returns(clone))]
+fn folder_ops<'db>(db: &'db dyn Db, project: Project, folder: Folder<'db>) -> Arc<OpIndex> {
+    let mut ops = OpIndex::default();
+    for &source in folder_sources(db, project, folder) {
+        for &entry in file_entries(db, source) {
+            ops.declare(&summary(db, entry).name.value);
+        }
+    }
+    Arc::new(ops)
+}
+
+/// How many declarations of `name` stand before entry `position` of `source`.
+fn earlier_declarations<'db>(
+    db: &'db dyn Db,
+    project: Project,
+    folder: Folder<'db>,
+    source: Source,
+    position: usize,
+    name: &str,
+) -> u32 {
+    let mut count = 0;
+    for &other in folder_sources(db, project, folder) {
+        for (i, &entry) in file_entries(db, other).iter().enumerate() {
+            if other == source && i == position {
+                return count;
+            }
+            count += u32::from(*summary(db, entry).name.value == *name);
+        }
+    }
+    count
+}
+
+/// Everything that is found in a file.
+#[salsa::tracked(returns(clone), no_eq)]
+fn file_report(db: &dyn Db, project: Project, source: Source) -> Arc<FileReport> {
+    let path = source.path(db);
+    let outline = file_outline(db, source);
+    let folder = Folder::new(db, Arc::from(folder(&path)));
+    let types = (types_source(db, project, folder) == Some(source)).then(|| file_types(db, source));
+
+    let entries = file_entries(db, source);
+    let analyses: Vec<Arc<EntryAnalysis>> = entries.iter().map(|&e| entry_analysis(db, project, e)).collect();
+    let summaries: Vec<Summary> = entries.iter().map(|&entry| (*summary(db, entry)).clone()).collect();
+    let mut cross = vec![Findings::default(); entries.len()];
+    if !entries.is_empty() {
+        let ops = folder_ops(db, project, folder);
+        for (position, (summary, found)) in summaries.iter().zip(&mut cross).enumerate() {
+            let name = &*summary.name.value;
+            let nth = if ops.declarations(name) > 1 {
+                earlier_declarations(db, project, folder, source, position, name)
+            } else {
+                0
+            };
+            across_files(summary, nth, &ops, found);
+        }
+        within_file(&path, &summaries, &mut cross);
+    }
+    let judged = analyses.iter().map(|analysis| &**analysis).zip(cross);
+    Arc::new(FileReport::assemble(path, &outline, types.as_deref(), judged))
+}
+
+impl Default for AnalysisDb {
+    fn default() -> Self {
+        AnalysisDb::new(None)
+    }
+}
+
+impl AnalysisDb {
+    /// A database without files. `on_event` is told what salsa does: what it executes, what it reuses.
+    pub fn new(on_event: Option<Box<dyn Fn(salsa::Event) + Send + Sync + 'static>>) -> Self {
+        AnalysisDb { storage: salsa::Storage::new(on_event), files: Arc::default(), project: None }
+    }
+
+    /// Sets a file's text, and adds the file where it is new. Snapshots that are in use are cancelled.
+    pub fn set_file(&mut self, path: &str, text: &str, configured: bool) {
+        if let Some(&source) = self.files.get(path) {
+            if *source.text(self) != *text {
+                source.set_text(self).to(Arc::from(text));
+            }
+            if source.configured(self) != configured {
+                source.set_configured(self).to(configured);
+            }
+            return;
+        }
+        let path: Arc<str> = Arc::from(path);
+        let source = Source::new(self, path.clone(), Arc::from(text), configured);
+        Arc::make_mut(&mut self.files).insert(path, source);
+        self.update_project();
+    }
+
+    /// Forgets a file.
+    pub fn remove_file(&mut self, path: &str) {
+        let Some(source) = Arc::make_mut(&mut self.files).remove(path) else { return };
+        // An input is never dropped; its text can be.
+        source.set_text(self).to(Arc::from(""));
+        self.update_project();
+    }
+
+    fn update_project(&mut self) {
+        let sources: Vec<Source> = self.files.values().copied().collect();
+        match self.project {
+            Some(project) => {
+                project.set_sources(self).to(sources);
+            }
+            None => self.project = Some(Project::new(self, sources)),
+        }
+    }
+
+    /// The paths of all files, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.files.keys()
+    }
+
+    /// The text of a file.
+    pub fn text(&self, path: &str) -> Option<Arc<str>> {
+        self.files.get(path).map(|source| source.text(self))
+    }
+
+    /// What a file is.
+    pub fn kind(&self, path: &str) -> Option<FileKind> {
+        self.files.get(path).map(|&source| file_kind(self, source))
+    }
+
+    /// Everything that is found in a file.
+    pub fn report(&self, path: &str) -> Option<Arc<FileReport>> {
+        Some(file_report(self, self.project?, *self.files.get(path)?))
+    }
+
+    /// The analysis of the entry that `offset` of a file falls in, and where the entry stands.
+    pub fn entry_at(&self, path: &str, offset: TextSize) -> Option<(Arc<EntryAnalysis>, TextRange)> {
+        let &source = self.files.get(path)?;
+        let outline = file_outline(self, source);
+        let chunks = &outline.chunks;
+        let position = chunks.partition_point(|chunk| chunk.range.start() <= offset).checked_sub(1)?;
+        let &entry = file_entries(self, source).get(position)?;
+        Some((entry_analysis(self, self.project?, entry), chunks.get(position)?.range))
+    }
+
+    /// The analyses of a file's entries, in order, each with where it stands.
+    pub fn entries(&self, path: &str) -> Vec<(Arc<EntryAnalysis>, TextRange)> {
+        let (Some(project), Some(&source)) = (self.project, self.files.get(path)) else { return Vec::new() };
+        let outline = file_outline(self, source);
+        let entries = file_entries(self, source).iter();
+        entries.zip(&outline.chunks).map(|(&e, chunk)| (entry_analysis(self, project, e), chunk.range)).collect()
+    }
+
+    /// The ADTs that the entries of a file can name.
+    pub fn adts(&self, path: &str) -> AdtTable {
+        let types = || {
+            let folder = Folder::new(self, Arc::from(folder(path)));
+            Some(file_types(self, types_source(self, self.project?, folder)?).table.clone())
+        };
+        types().unwrap_or_else(|| AdtTable::new(Vec::new(), true))
+    }
+
+    /// The names of the ops of the manifest that a file belongs to, in alphabetical order.
+    pub fn ops(&self, path: &str) -> Vec<String> {
+        let Some(project) = self.project else { return Vec::new() };
+        let folder = Folder::new(self, Arc::from(folder(path)));
+        folder_ops(self, project, folder).names().map(str::to_owned).collect()
+    }
+
+    /// Where a place that a defect in the file at `path` names stands: a file and characters of it.
+    pub fn locate(&self, path: &str, place: &Place) -> Option<(Arc<str>, TextRange)> {
+        let (own, _) = self.files.get_key_value(path)?;
+        let project = self.project?;
+        let folder = Folder::new(self, Arc::from(folder(path)));
+        match place {
+            Place::Here(range) => Some((own.clone(), *range)),
+            Place::Adt(name) => {
+                let source = types_source(self, project, folder)?;
+                let types = file_types(self, source);
+                let (_, range) = types.places.iter().find(|(adt, _)| **adt == **name)?;
+                Some((source.path(self), *range))
+            }
+            Place::Op(name, nth) => {
+                let mut left = *nth;
+                for &source in folder_sources(self, project, folder) {
+                    for (position, &entry) in file_entries(self, source).iter().enumerate() {
+                        let summary = summary(self, entry);
+                        if *summary.name.value != **name {
+                            continue;
+                        }
+                        if left == 0 {
+                            let start = file_outline(self, source).chunks.get(position)?.range.start();
+                            return Some((source.path(self), summary.name.range + start));
+                        }
+                        left -= 1;
+                    }
+                }
+                None
+            }
+        }
+    }
+}
