@@ -382,3 +382,143 @@ impl AnalysisDb {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// A database, and what it executed since it was last asked.
+    struct Watched {
+        db: AnalysisDb,
+        executed: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Watched {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let executed: Arc<Mutex<Vec<String>>> = Arc::default();
+            let log = executed.clone();
+            let mut db = AnalysisDb::new(Some(Box::new(move |event: salsa::Event| {
+                if let salsa::EventKind::WillExecute { database_key } = event.kind {
+                    log.lock().expect("no test panics while it holds the lock").push(format!("{database_key:?}"));
+                }
+            })));
+            for (path, text) in files {
+                db.set_file(path, text, true);
+            }
+            let watched = Watched { db, executed };
+            watched.check();
+            watched.executed(""); // what the first check executed is of no interest
+            watched
+        }
+
+        /// Reports on every file, and says how many defects there are.
+        fn check(&self) -> usize {
+            self.db.paths().filter_map(|path| self.db.report(path)).map(|report| report.defects.len()).sum()
+        }
+
+        /// How often the query was executed since this was last called.
+        fn executed(&self, query: &str) -> usize {
+            let mut log = self.executed.lock().expect("no test panics while it holds the lock");
+            let count = log.iter().filter(|key| key.starts_with(query)).count();
+            log.clear();
+            count
+        }
+
+        fn analyses_after(&mut self, path: &str, text: &str) -> usize {
+            self.db.set_file(path, text, true);
+            self.check();
+            self.executed("entry_analysis")
+        }
+    }
+
+    fn entry(name: &str, ty: &str, flops: &str) -> String {
+        format!(
+            "{name}:\n  family: demo\n  status: spec-only\n  signature:\n    forall: {{M: Dim}}\n    params: {{p: {{type: {ty}}}}}\n    \
+             inputs: {{x: {{dtype: float32, shape: \"[M]\"}}}}\n    outputs: {{y: {{dtype: float32, shape: \"[M]\"}}}}\n  \
+             workloads:\n  - {{M: 4, p: 1, label: small}}\n  roofline: {{flops: \"{flops}\"}}\n"
+        )
+    }
+
+    const TYPES: &str = "adts:\n  A: {sum: {one: {}, two: {fields: {n: Dim}}}}\n  B: {sum: {one: {}}}\n";
+
+    #[test]
+    fn an_edit_inside_an_entry_re_does_that_entry_only() {
+        let files = ["AFwdOp", "BFwdOp", "CFwdOp"].map(|name| entry(name, "int", "M"));
+        let mut db = Watched::new(&[("m/demo.yaml", &files.concat())]);
+        let edited = format!("{}{}{}", files[0], entry("BFwdOp", "int", "2 * M"), files[2]);
+        assert_eq!(db.analyses_after("m/demo.yaml", &edited), 1);
+        // Undone, the entry is what it was: nothing is left to do.
+        assert_eq!(db.analyses_after("m/demo.yaml", &files.concat()), 0);
+    }
+
+    #[test]
+    fn an_edit_that_only_moves_entries_re_analyzes_none() {
+        let files = ["AFwdOp", "BFwdOp"].map(|name| entry(name, "int", "M"));
+        let mut db = Watched::new(&[("m/demo.yaml", &files.concat())]);
+        assert_eq!(db.analyses_after("m/demo.yaml", &format!("# A comment.\n\n{}", files.concat())), 0);
+        assert_eq!(db.analyses_after("m/demo.yaml", &format!("{}{}", files[1], files[0])), 0);
+        let at = db.db.entries("m/demo.yaml");
+        assert_eq!(&*at[0].0.entry.name.value, "BFwdOp");
+    }
+
+    #[test]
+    fn another_file_costs_nothing() {
+        let mut db = Watched::new(&[
+            ("m/demo.yaml", &entry("AFwdOp", "int", "M")),
+            ("m/demo_more.yaml", &entry("BFwdOp", "int", "M")),
+        ]);
+        assert_eq!(db.analyses_after("m/demo_third.yaml", &entry("CFwdOp", "int", "M")), 1);
+    }
+
+    #[test]
+    fn a_changed_type_re_judges_only_the_entries_that_name_it() {
+        let files = [("AFwdOp", "A"), ("BFwdOp", "B"), ("IFwdOp", "int")].map(|(name, ty)| entry(name, ty, "M"));
+        let mut db = Watched::new(&[("m/types.yaml", TYPES), ("m/demo.yaml", &files.concat())]);
+        assert_eq!(db.analyses_after("m/types.yaml", &TYPES.replace("n: Dim", "n: Bool")), 1);
+        // Moving the types, or a change that no value can show, changes none.
+        assert_eq!(db.analyses_after("m/types.yaml", &format!("# Types.\n{}", TYPES.replace("n: Dim", "n: Bool"))), 0);
+    }
+
+    #[test]
+    fn a_duplicate_op_is_found_without_re_analysis() {
+        let mut db = Watched::new(&[
+            ("m/demo.yaml", &entry("AFwdOp", "int", "M")),
+            ("m/demo_more.yaml", &entry("BFwdOp", "int", "M")),
+        ]);
+        let before = db.check();
+        assert_eq!(db.analyses_after("m/demo_more.yaml", &entry("AFwdOp", "int", "M")), 0);
+        assert_eq!(db.check(), before + 1);
+        let place = db.db.locate("m/demo_more.yaml", &Place::Op("AFwdOp".to_owned(), 0));
+        assert_eq!(place.map(|(path, _)| path).as_deref(), Some("m/demo.yaml"));
+        db.db.remove_file("m/demo.yaml");
+        assert_eq!(db.check(), 0);
+    }
+
+    #[test]
+    fn the_memoised_report_is_the_batch_report() {
+        let bad = entry("AFwdOp", "A", "M").replace("family: demo", "family: [demo]");
+        let files = [
+            ("m/types.yaml", TYPES.to_owned()),
+            ("m/demo.yaml", format!("{bad}{}", entry("BFwdOp", "int", "M"))),
+            ("m/demo_more.yaml", entry("BFwdOp", "B", "M").replace("family: demo", "family: other")),
+            ("n/demo.yaml", "# nothing\n".to_owned()),
+        ];
+        let mut db = AnalysisDb::default();
+        for (path, text) in &files {
+            db.set_file(path, text, true);
+        }
+        let sources = files.iter().map(|(path, text)| workspace::SourceFile {
+            path: (*path).into(),
+            text: text.as_str().into(),
+            configured: true,
+            judged: true,
+        });
+        let batch = workspace::Workspace::new(sources.collect());
+        let report = batch.finish(batch.entries().iter().map(|entry| batch.analyze(entry)).collect());
+        for file in &report.files {
+            assert_eq!(db.report(&file.path).as_deref(), Some(file));
+        }
+    }
+}
