@@ -121,6 +121,8 @@ pub struct Param {
 
 /// A construction parameter is a value or a tensor.
 #[derive(Debug, Clone, PartialEq)]
+// Nearly every parameter is a value; a box for each would cost more than the size of the few tensors saves.
+#[allow(clippy::large_enum_variant)]
 pub enum ParamRole {
     /// `{type, default, kw_only}`
     Value {
