@@ -1,12 +1,16 @@
 //! Everything that is found about one entry: the passes, in order.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::check::{Checked, Scope, check_signature};
 use crate::defect::Findings;
+use crate::expr::{TypeExpr, TypeExprKind};
 use crate::lang::AdtTable;
-use crate::model::{Entry, read_entry};
+use crate::model::{Entry, ParamRole, read_entry};
 use crate::syntax::parse_entry;
 use crate::text::TextRange;
+use crate::workload::{Call, check_rows};
 
 /// An entry that was read, and not judged yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,10 +31,16 @@ pub struct EntryContext<'a> {
 }
 
 /// All that is known of one entry. Every range is relative to the entry's text.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct EntryAnalysis {
     /// Its facts.
     pub entry: Entry,
+    /// Its names.
+    pub scope: Scope,
+    /// Its signature at every point.
+    pub checked: Checked,
+    /// The calls that its workload rows determine.
+    pub calls: Vec<Call>,
     /// What is wrong with it, and what could not be judged, in their total order.
     pub findings: Findings,
     /// Its comments, each with its `#`, in order.
@@ -47,11 +57,12 @@ pub fn parse(chunk: &str) -> ParsedEntry {
 
 /// Judges an entry that was read.
 pub fn judge(parsed: &ParsedEntry, context: &EntryContext<'_>) -> EntryAnalysis {
-    let ParsedEntry { entry, findings, comments } = parsed.clone();
-    let mut findings = findings;
-    let _ = context;
+    let ParsedEntry { entry, mut findings, comments } = parsed.clone();
+    let scope = Scope::of(&entry, context.adts, &mut findings);
+    let checked = check_signature(&entry, &scope, context.adts, &mut findings);
+    let calls = check_rows(&entry, &scope, &checked, &mut findings);
     findings.normalize();
-    EntryAnalysis { entry, findings, comments }
+    EntryAnalysis { entry, scope, checked, calls, findings, comments }
 }
 
 /// Reads and judges the entry whose text is `chunk`.
@@ -62,10 +73,7 @@ pub fn analyze_entry(chunk: &str, context: &EntryContext<'_>) -> EntryAnalysis {
 /// The names of types that `entry` mentions, in order and without repeats: all that its verdict can depend on of
 /// `types.yaml`.
 pub fn mentioned_types(entry: &Entry) -> Vec<Arc<str>> {
-    use crate::expr::{TypeExpr, TypeExprKind};
-    use crate::model::{Fact, ParamRole};
-
-    let mut names = std::collections::BTreeSet::new();
+    let mut names = BTreeSet::new();
     let mut stack: Vec<&TypeExpr> = Vec::new();
     if let Some(signature) = entry.signature.valid() {
         for param in signature.params.items() {
@@ -74,7 +82,7 @@ pub fn mentioned_types(entry: &Entry) -> Vec<Arc<str>> {
             }
         }
         for family in signature.types.items() {
-            stack.extend(family.params.items().iter().filter_map(|(_, kind): &(_, Fact<TypeExpr>)| kind.valid()));
+            stack.extend(family.params.items().iter().filter_map(|(_, kind)| kind.valid()));
         }
     }
     while let Some(ty) = stack.pop() {
