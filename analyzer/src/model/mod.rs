@@ -7,8 +7,8 @@ pub mod schema;
 
 pub use entry::{
     AliasOf, Combo, Composition, Condition, DTypeCase, Effect, Entry, Family, FamilyCase, Formula, Generator, Index,
-    IndexKind, Let, Param, ParamRole, Path, Pattern, PatternFields, Roofline, Row, Signature, Stage, StageTarget, Status,
-    Tensor, TensorRole, TypeRef,
+    IndexKind, Let, Param, ParamRole, Path, Pattern, PatternFields, Roofline, Row, Signature, Stage, StageTarget,
+    Status, Tensor, TensorRole, TypeRef,
 };
 pub use fact::Fact;
 pub(crate) use read::is_builtin_type;

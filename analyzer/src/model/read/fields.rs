@@ -151,13 +151,7 @@ impl<'t> Fields<'t> {
                     continue;
                 }
                 findings
-                    .report(
-                        &codes::MISSING_KEY,
-                        slot.key,
-                        slot.path,
-                        key.name,
-                        format!("{name} has no `{}`", key.name),
-                    )
+                    .report(&codes::MISSING_KEY, slot.key, slot.path, key.name, format!("{name} has no `{}`", key.name))
                     .help(format!("add `{}: {}`", key.name, key.example));
             }
         }
@@ -184,7 +178,9 @@ impl<'t> Fields<'t> {
             None => self.elsewhere(&key.value),
         };
         findings.report(&codes::UNKNOWN_KEY, key.range, path, &*key.value, message).help(match hint {
-            Some(hint) => format!("{hint} {}{}", keys.get(..1).unwrap_or("").to_uppercase(), keys.get(1..).unwrap_or("")),
+            Some(hint) => {
+                format!("{hint} {}{}", keys.get(..1).unwrap_or("").to_uppercase(), keys.get(1..).unwrap_or(""))
+            }
             None => keys,
         });
     }
@@ -514,7 +510,11 @@ pub(super) fn qualified_name(slot: Slot<'_>, findings: &mut Findings) -> Option<
 }
 
 /// One of the words in `allowed`, by its position there.
-pub(super) fn choice(slot: Slot<'_>, allowed: &'static [&'static str], findings: &mut Findings) -> Option<(usize, Ident)> {
+pub(super) fn choice(
+    slot: Slot<'_>,
+    allowed: &'static [&'static str],
+    findings: &mut Findings,
+) -> Option<(usize, Ident)> {
     let word = text(slot, findings)?;
     if let Some(position) = allowed.iter().position(|&a| a == &*word.value) {
         return Some((position, word));

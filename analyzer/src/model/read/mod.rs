@@ -100,8 +100,13 @@ fn op_name(name: &Ident, key: &Node, findings: &mut Findings) -> bool {
     }
     if !fields::is_reported(key) && key.as_str().is_some() {
         let shown = fields::shown(&name.value);
-        let defect =
-            findings.report(&codes::OP_NAME, name.range, "", &*name.value, format!("`{shown}` is not the name of an op"));
+        let defect = findings.report(
+            &codes::OP_NAME,
+            name.range,
+            "",
+            &*name.value,
+            format!("`{shown}` is not the name of an op"),
+        );
         let rule = "an op is named in PascalCase, then `Fwd` or `Bwd` where it has a direction, then `Op`";
         defect.help(match op_name_from(&name.value) {
             Some(better) => format!("write `{better}`: {rule}"),
@@ -192,7 +197,9 @@ fn stage(slot: Slot<'_>, findings: &mut Findings) -> Option<Stage> {
                         "op",
                         format!("{label} has neither `op` nor `kernel`"),
                     )
-                    .help("name the op of the manifest that the stage runs by `op`, or a kernel of its own by `kernel`");
+                    .help(
+                        "name the op of the manifest that the stage runs by `op`, or a kernel of its own by `kernel`",
+                    );
             }
             Fact::Malformed(range)
         }

@@ -109,7 +109,14 @@ fn index_kind(ty: &TypeExpr, path: &str, findings: &mut Findings) -> Option<Inde
             [TypeExpr { kind: TypeExprKind::Name(element), .. }] if &**element == "Int" => Some(IndexKind::Seq),
             [TypeExpr { kind: TypeExprKind::Error, .. }] => None,
             _ => {
-                unknown_kind(ty, path, "Seq", "an index of kind `Seq` is a list of `Int`", "write `Seq[Int]`", findings);
+                unknown_kind(
+                    ty,
+                    path,
+                    "Seq",
+                    "an index of kind `Seq` is a list of `Int`",
+                    "write `Seq[Int]`",
+                    findings,
+                );
                 None
             }
         },
@@ -143,11 +150,19 @@ fn index_kind(ty: &TypeExpr, path: &str, findings: &mut Findings) -> Option<Inde
                 Some(kind) => format!("did you mean `{kind}`? The kinds are {kinds}"),
                 None => format!("the kinds are {kinds}"),
             };
-            unknown_kind(ty, path, found, format!("an index cannot be of kind `{}`", fields::shown(found)), help, findings);
+            unknown_kind(
+                ty,
+                path,
+                found,
+                format!("an index cannot be of kind `{}`", fields::shown(found)),
+                help,
+                findings,
+            );
             None
         }
         TypeExprKind::Union(members) => {
-            let dtypes = members.iter().all(|m| matches!(&m.kind, TypeExprKind::Name(n) if DType::from_name(n).is_some()));
+            let dtypes =
+                members.iter().all(|m| matches!(&m.kind, TypeExprKind::Name(n) if DType::from_name(n).is_some()));
             let help = if dtypes { format!("write `DType[{ty}]`") } else { "an index has one kind".to_owned() };
             unknown_kind(ty, path, &ty.to_string(), "an index cannot be of a union of kinds", help, findings);
             None
@@ -254,9 +269,8 @@ fn value_param(name: &Ident, node: &Node, path: &str, title: &str, findings: &mu
         ty: fields.fact("type", findings, |slot, findings| {
             Some(TypeRef { ty: type_expr(slot, findings)?, path: Path::from(slot.path) })
         }),
-        default: fields.fact("default", findings, |slot, _| {
-            (!fields::is_reported(slot.node)).then(|| slot.node.clone())
-        }),
+        default: fields
+            .fact("default", findings, |slot, _| (!fields::is_reported(slot.node)).then(|| slot.node.clone())),
         kw_only: fields.fact("kw_only", findings, fields::boolean),
     }
 }
@@ -355,7 +369,9 @@ fn distinct_names(signature: &Signature, findings: &mut Findings) {
         if text == "out" {
             findings
                 .report(&codes::INVALID_NAME, name.range, &**path, text, format!("{what} cannot be called `out`"))
-                .help("`out` is the buffer that a caller may pass for an output with `buffer: out`; choose another name");
+                .help(
+                    "`out` is the buffer that a caller may pass for an output with `buffer: out`; choose another name",
+                );
         }
         match seen.get(text) {
             Some((earlier, range)) => {
@@ -365,7 +381,10 @@ fn distinct_names(signature: &Signature, findings: &mut Findings) {
                         name.range,
                         &**path,
                         text,
-                        format!("{what} cannot be called `{0}`: {earlier} is called `{0}` already", fields::shown(text)),
+                        format!(
+                            "{what} cannot be called `{0}`: {earlier} is called `{0}` already",
+                            fields::shown(text)
+                        ),
                     )
                     .help("the names of indices, parameters, tensors and lets of an entry are distinct")
                     .related(*range, format!("`{}` is first declared here", fields::shown(text)));

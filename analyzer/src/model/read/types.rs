@@ -54,8 +54,8 @@ pub fn read_types(chunk: &Chunk, tree: &EntryTree, findings: &mut Findings) -> T
 
 /// Names that a `type` or a kind gives a meaning of its own.
 const TAKEN: [&str; 21] = [
-    "Bool", "DType", "Dim", "Float", "Int", "None", "Number", "Seq", "Shape", "Str", "Tensor", "bool", "complex", "dict",
-    "float", "int", "list", "object", "set", "str", "tuple",
+    "Bool", "DType", "Dim", "Float", "Int", "None", "Number", "Seq", "Shape", "Str", "Tensor", "bool", "complex",
+    "dict", "float", "int", "list", "object", "set", "str", "tuple",
 ];
 
 /// Whether a type has a meaning that no ADT gives it: a built-in, a dtype, a dotted name.
