@@ -1,11 +1,40 @@
 //! YAML text to a spanned tree, entry by entry.
+//!
+//! A file is [`cut`] at its top-level keys and each entry is read on its own by [`parse_entry`]. What an entry says is
+//! what PyYAML's `safe_load` says: the scanner and the grammar follow PyYAML's rule by rule (tree-sitter-yaml has the
+//! grammar of YAML 1.2, refuses texts that PyYAML reads and takes others that it does not). Where an entry is not
+//! well-formed, the reader looks for the smallest place that explains it, with tree-sitter's error-tolerant tree as one
+//! of its advisers, and reads the rest.
 
+mod characters;
+mod compose;
+mod cut;
+mod recover;
+mod resolve;
+mod scan;
+mod source_map;
+#[cfg(test)]
+mod tests;
 mod tree;
+mod tree_sitter;
 
-pub use tree::{Node, NodeKind, Pair, Scalar, ScalarStyle, ScalarValue, SourceMap};
+pub use cut::cut;
+pub use source_map::SourceMap;
+pub use tree::{Node, NodeKind, Pair, Scalar, ScalarStyle, ScalarValue};
 
-use crate::defect::Findings;
+use crate::defect::{Findings, codes};
 use crate::text::{TextRange, TextSize};
+
+/// The largest file that is read, in bytes.
+pub const MAX_FILE_BYTES: usize = 32 << 20;
+/// How many entries of a file are read.
+pub const MAX_ENTRIES: usize = 20_000;
+/// The largest entry that is read, in bytes.
+pub const MAX_ENTRY_BYTES: usize = 8 << 20;
+/// The longest entry that is read, in lines.
+pub const MAX_ENTRY_LINES: usize = 30_000;
+/// How deep mappings and lists nest in an entry that is read.
+pub const MAX_DEPTH: usize = 64;
 
 /// One top-level entry of a manifest file: its text and where it starts. Offsets inside an entry are relative to
 /// `range.start()`, so an edit above it changes nothing in it.
@@ -39,4 +68,76 @@ pub struct EntryTree {
     pub comments: Vec<TextRange>,
     /// The YAML-level defects of the entry.
     pub findings: Findings,
+}
+
+/// Reads one entry: the characters of a [`Chunk`].
+///
+/// Whatever the text, there is a key and a value. What could not be read is [`NodeKind::Unreadable`] and has a defect;
+/// everything else is there. A `---` or `...` line ends the entry.
+pub fn parse_entry(chunk: &str) -> EntryTree {
+    let mut findings = Findings::default();
+    if let Some(message) = beyond_limits(chunk) {
+        let start = TextRange::empty(TextSize::new(0));
+        findings.report(&codes::YAML_LIMIT, first_line(chunk), "", "", message);
+        let key = recover::read(
+            chunk.get(usize::from(first_line(chunk).start())..usize::from(first_line(chunk).end())).unwrap_or_default(),
+        );
+        let key = match key.root.map(|root| root.kind) {
+            Some(NodeKind::Mapping(pairs)) => pairs.into_iter().next().map(|pair| pair.key),
+            _ => None,
+        };
+        return EntryTree {
+            key: key.unwrap_or(Node { range: start, kind: NodeKind::Unreadable }),
+            value: Node { range: start, kind: NodeKind::Unreadable },
+            comments: Vec::new(),
+            findings,
+        };
+    }
+    let recovered = recover::read(chunk);
+    findings.append(recovered.findings);
+    let unreadable = |range| Node { range, kind: NodeKind::Unreadable };
+    let whole = recovered.root.as_ref().map_or(TextRange::empty(TextSize::new(0)), |root| root.range);
+    let mut pairs = match recovered.root.map(|root| root.kind) {
+        Some(NodeKind::Mapping(pairs)) => pairs.into_iter(),
+        _ => Vec::new().into_iter(),
+    };
+    let (key, value) = match pairs.next() {
+        Some(pair) => (pair.key, pair.value),
+        None => {
+            if findings.defects.is_empty() {
+                let message = "the entry has no key";
+                findings
+                    .report(&codes::YAML_SYNTAX, whole, "", "", message)
+                    .help("write it as `Name:` and what belongs to it");
+            }
+            (unreadable(whole), unreadable(whole))
+        }
+    };
+    if let Some(second) = pairs.find(|pair| pair.key.kind != NodeKind::Unreadable) {
+        let message = "a second key stands in one entry";
+        let help = "start every entry in the same column, on a line of its own";
+        findings.report(&codes::YAML_SYNTAX, second.key.range, "", "", message).help(help);
+    }
+    EntryTree { key, value, comments: recovered.comments, findings }
+}
+
+fn first_line(chunk: &str) -> TextRange {
+    let mut start = 0;
+    for line in chunk.split_inclusive(['\n', '\r']) {
+        let content = line.trim_end();
+        if !content.is_empty() && !content.starts_with('#') {
+            return scan::span(start, start + content.len().min(4096));
+        }
+        start += line.len();
+    }
+    TextRange::default()
+}
+
+fn beyond_limits(chunk: &str) -> Option<String> {
+    if chunk.len() > MAX_ENTRY_BYTES {
+        return Some(format!("the entry has {} bytes, more than the {MAX_ENTRY_BYTES} that are read", chunk.len()));
+    }
+    let lines = chunk.bytes().filter(|b| matches!(b, b'\n' | b'\r')).count();
+    (lines > MAX_ENTRY_LINES * 2 || (lines > MAX_ENTRY_LINES && chunk.lines().count() > MAX_ENTRY_LINES))
+        .then(|| format!("the entry has more than {MAX_ENTRY_LINES} lines, which is as long as one may be"))
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::text::{TextRange, TextSize};
+use super::SourceMap;
+use crate::text::TextRange;
 
 /// One YAML node. Its range covers the characters of the value itself, quotes and brackets included, but neither its
 /// anchor, its tag, nor a comment. A value that is not there (`key:`) is a null [`Scalar`] with an empty range behind
@@ -121,78 +122,5 @@ impl Node {
             NodeKind::Sequence(_) => "a list",
             NodeKind::Unreadable => "unreadable YAML",
         }
-    }
-}
-
-/// A monotone map from offsets in a decoded scalar to offsets in the entry's source.
-///
-/// It is a list of runs; inside a run, one decoded byte is one source byte. A decoded character that came from an
-/// escape or a fold starts a run of its own, whose source extent ends where the next run starts.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SourceMap {
-    /// `(decoded start, source start)`, both strictly increasing; the last is the end of both texts.
-    runs: Vec<(TextSize, TextSize)>,
-}
-
-impl SourceMap {
-    /// A map that starts at `source` and copies `len` bytes one to one.
-    pub fn identity(source: TextSize, len: TextSize) -> Self {
-        let mut map = SourceMap::default();
-        map.push(TextSize::new(0), source);
-        map.push(len, source + len);
-        map
-    }
-
-    /// Says that decoded offset `decoded` stands at `source`. Offsets must not decrease; a repeat of the last decoded
-    /// offset moves its source (the end of one run is the start of the next).
-    pub fn push(&mut self, decoded: TextSize, source: TextSize) {
-        match self.runs.last_mut() {
-            Some(last) if last.0 == decoded => last.1 = last.1.max(source),
-            _ => self.runs.push((decoded, source)),
-        }
-    }
-
-    /// Where the decoded offset stands in the source. An offset past the end stands at the end.
-    pub fn offset(&self, decoded: TextSize) -> TextSize {
-        let next = self.runs.partition_point(|&(d, _)| d <= decoded);
-        let Some(&(run_decoded, run_source)) = next.checked_sub(1).and_then(|i| self.runs.get(i)) else {
-            return self.runs.first().map_or(TextSize::new(0), |&(_, s)| s);
-        };
-        let within = run_source + (decoded - run_decoded);
-        match self.runs.get(next) {
-            Some(&(_, next_source)) => within.min(next_source),
-            None => run_source,
-        }
-    }
-
-    /// The source characters that decode to `range`.
-    pub fn range(&self, range: TextRange) -> TextRange {
-        let start = self.offset(range.start());
-        if range.is_empty() {
-            return TextRange::empty(start);
-        }
-        // The end of a character is the start of what follows it; stepping back one byte keeps a trailing fold or
-        // escape of the *next* character out of the range.
-        let last = range.end() - TextSize::new(1);
-        let next = self.runs.partition_point(|&(d, _)| d <= last);
-        let end = match next.checked_sub(1).and_then(|i| self.runs.get(i)) {
-            Some(&(run_decoded, run_source)) => {
-                let run_end = self.runs.get(next).copied().unwrap_or((run_decoded, run_source));
-                let one_to_one = run_end.0 - run_decoded == run_end.1 - run_source;
-                if one_to_one { run_source + (range.end() - run_decoded) } else { run_end.1 }
-            }
-            None => start,
-        };
-        TextRange::new(start, end.max(start))
-    }
-
-    /// The decoded offset that stands at or last before source offset `source`.
-    pub fn decoded(&self, source: TextSize) -> TextSize {
-        let next = self.runs.partition_point(|&(_, s)| s <= source);
-        let Some(&(run_decoded, run_source)) = next.checked_sub(1).and_then(|i| self.runs.get(i)) else {
-            return TextSize::new(0);
-        };
-        let within = run_decoded + (source - run_source);
-        self.runs.get(next).map_or(run_decoded, |&(next_decoded, _)| within.min(next_decoded))
     }
 }
