@@ -9,7 +9,9 @@
 //! The crate knows no protocol, no async runtime, no file system and no GPU: its inputs are texts, its outputs plain
 //! data. Every function is total: any bytes give a result. See `docs/architecture.md`.
 
+pub mod analysis;
 pub mod check;
+pub mod db;
 pub mod defect;
 pub mod eval;
 pub mod expr;
@@ -19,3 +21,4 @@ pub mod roofline;
 pub mod syntax;
 pub mod text;
 pub mod workload;
+pub mod workspace;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::defect::{Findings, codes};
+use crate::defect::Findings;
 use crate::lang::{Adt, AdtTable};
 use crate::model::read_types;
 use crate::syntax::{Chunk, Cut, NodeKind, cut, parse_entry};
@@ -49,11 +49,6 @@ pub fn outline(path: &str, text: &str, configured: bool) -> FileOutline {
     if let FileKind::Skipped(_) = kind {
         return FileOutline { kind, chunks: Vec::new(), findings: Findings::default() };
     }
-    if kind == FileKind::Manifest && chunks.is_empty() && findings.defects.is_empty() {
-        findings
-            .report(&codes::EMPTY_MANIFEST, TextRange::empty(TextSize::new(0)), "", stem(path), "the file has no entry")
-            .help("a manifest file maps the names of ops to their entries; delete the file where it has none");
-    }
     findings.normalize();
     FileOutline { kind, chunks, findings }
 }
@@ -84,16 +79,37 @@ fn has_signature(text: &str, chunks: &[Chunk]) -> bool {
 }
 
 fn is_block_key(chunk: &str) -> bool {
-    let mut lines = chunk.split(['\n', '\r']).skip(1).filter(|line| {
-        let content = line.trim_start();
-        !content.is_empty() && !content.starts_with('#')
-    });
+    let mut lines = chunk.split(['\n', '\r']).filter(|line| is_content(line)).skip(1);
     let depth = |line: &str| line.len() - line.trim_start_matches(' ').len();
     let Some(first) = lines.next() else { return false };
     let is_signature = |line: &str| {
-        depth(line) == depth(first) && line.trim_start().strip_prefix("signature").is_some_and(|rest| rest.starts_with(':'))
+        depth(line) == depth(first)
+            && line.trim_start().strip_prefix("signature").is_some_and(|rest| rest.starts_with(':'))
     };
     depth(first) > 0 && (is_signature(first) || lines.any(is_signature))
+}
+
+/// Whether a line has anything besides space and a comment.
+fn is_content(line: &str) -> bool {
+    let content = line.trim_start();
+    !content.is_empty() && !content.starts_with('#')
+}
+
+/// Where the key of a chunk stands, for a chunk that is not parsed: behind the comments above it.
+pub(crate) fn key_range(chunk: &Chunk, text: &str) -> TextRange {
+    let text = slice(text, chunk.range).unwrap_or("");
+    let mut start = 0;
+    for line in text.split_inclusive(['\n', '\r']) {
+        if is_content(line) {
+            start += line.len() - line.trim_start().len();
+            break;
+        }
+        start += line.len();
+    }
+    let length = chunk.key.as_ref().map_or(0, String::len).min(text.len().saturating_sub(start));
+    // A chunk is shorter than its file, whose length fits 32 bits.
+    let offset = |at: usize| TextSize::try_from(at).unwrap_or_default();
+    TextRange::at(chunk.range.start() + offset(start), offset(length))
 }
 
 fn is_parsed_key(chunk: &str) -> bool {

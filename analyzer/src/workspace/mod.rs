@@ -165,14 +165,19 @@ impl Workspace {
                 Some((*position, *range))
             }
             Place::Op(name, nth) => {
-                let mut declarations = self.entries.iter().filter(|entry| {
-                    entry.name.as_deref() == Some(name)
-                        && self.files.get(entry.file).is_some_and(|f| file::folder(&f.path) == folder)
-                });
-                let entry = declarations.nth(*nth as usize)?;
-                // An entry's text starts with its key.
-                let length = TextSize::of(name.as_str()).min(entry.range.len());
-                Some((entry.file, TextRange::at(entry.range.start(), length)))
+                let mut left = *nth;
+                for (position, (file, outline)) in self.files.iter().zip(&self.outlines).enumerate() {
+                    if outline.kind != FileKind::Manifest || file::folder(&file.path) != folder {
+                        continue;
+                    }
+                    for chunk in outline.chunks.iter().filter(|chunk| chunk.key.as_deref() == Some(name)) {
+                        if left == 0 {
+                            return Some((position, file::key_range(chunk, &file.text)));
+                        }
+                        left -= 1;
+                    }
+                }
+                None
             }
         }
     }

@@ -12,7 +12,6 @@ codes! {
     UNKNOWN_KIND = "unknown-kind", Error, "An index or a field is declared with a kind that does not exist";
     UNKNOWN_DTYPE = "unknown-dtype", Error, "A dtype does not exist";
     FAMILY_FILE = "family-file", Error, "An entry is in a file that is not its family's";
-    EMPTY_MANIFEST = "empty-manifest", Error, "A manifest file has no entry";
     DUPLICATE_OP = "duplicate-op", Error, "An op is declared twice";
     UNKNOWN_STAGE_OP = "unknown-stage-op", Error, "A stage runs an op that the manifest does not have";
 }
