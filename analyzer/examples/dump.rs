@@ -48,7 +48,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             let entry = located.entry.as_deref().unwrap_or("-");
             let at = place(position, defect.range.start());
             println!("{at}: {} {entry} {}: {}", defect.code.name, defect.path, defect.message);
-            let text = workspace.files().get(position).and_then(|f| f.text.get(usize::from(defect.range.start())..usize::from(defect.range.end())));
+            let text = workspace
+                .files()
+                .get(position)
+                .and_then(|f| f.text.get(usize::from(defect.range.start())..usize::from(defect.range.end())));
             println!("    at: {}", text.unwrap_or("").lines().next().unwrap_or(""));
             if let Some(help) = &defect.help {
                 println!("    help: {help}");

@@ -100,15 +100,19 @@ pub fn within_file(path: &str, summaries: &[Summary], found: &mut [Findings]) {
         let Some(family) = &summary.family else { continue };
         let name = &*family.value;
         if !is_family_of(name, stem) {
-            report(findings, family, format!("an entry of family `{name}` cannot be in the file `{}`", file_name(path)))
-                .help(format!(
-                    "the file of a family is called `{name}.yaml` or `{name}_<shard>.yaml`: move the entry, or write \
+            report(
+                findings,
+                family,
+                format!("an entry of family `{name}` cannot be in the file `{}`", file_name(path)),
+            )
+            .help(format!(
+                "the file of a family is called `{name}.yaml` or `{name}_<shard>.yaml`: move the entry, or write \
                      the file's own family{}",
-                    match first {
-                        Some(other) => format!(", `{}`", other.value),
-                        None => String::new(),
-                    }
-                ));
+                match first {
+                    Some(other) => format!(", `{}`", other.value),
+                    None => String::new(),
+                }
+            ));
             continue;
         }
         match first {

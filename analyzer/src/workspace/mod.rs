@@ -114,8 +114,7 @@ impl Workspace {
                 })),
                 FileKind::Types => {
                     // `types.yaml` sorts before `types.yml`, and stands.
-                    read.entry(Arc::from(folder(&file.path)))
-                        .or_insert_with(|| (position, types(&file.text, outline)));
+                    read.entry(Arc::from(folder(&file.path))).or_insert_with(|| (position, types(&file.text, outline)));
                 }
                 FileKind::Skipped(_) => {}
             }
