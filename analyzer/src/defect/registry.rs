@@ -48,3 +48,27 @@ pub fn all_codes() -> impl Iterator<Item = (&'static str, &'static Code)> {
 pub fn find_code(name: &str) -> Option<&'static Code> {
     all_codes().map(|(_, code)| code).find(|code| code.name == name)
 }
+
+impl Severity {
+    /// What a report calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Advisory => "advisory",
+            Severity::Error => "error",
+        }
+    }
+}
+
+impl Code {
+    /// The group that declares it.
+    pub fn group(&self) -> &'static str {
+        all_codes().find(|(_, code)| *code == self).map_or("", |(group, _)| group)
+    }
+
+    /// Its page in Markdown: what `--explain` prints and `docs/defects` holds.
+    pub fn page(&self) -> String {
+        let Code { name, summary, severity, status: Status::Stable(since), docs } = self;
+        let (severity, group) = (severity.name(), self.group());
+        format!("# {name}\n\n{summary}.\n\nSeverity: {severity}. Group: {group}. Since {since}.\n\n{}\n", docs.trim())
+    }
+}
