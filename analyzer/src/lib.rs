@@ -18,6 +18,7 @@ pub mod expr;
 pub mod lang;
 pub mod model;
 pub mod roofline;
+pub mod suppress;
 pub mod syntax;
 pub mod text;
 pub mod workload;

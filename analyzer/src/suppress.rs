@@ -234,7 +234,7 @@ impl Reader<'_> {
         }
         let start = self.lines.line_start(line);
         match self.entry_at(start) {
-            Some((name, range)) if self.lines.line(range.start()) == line => (Scope::Entry(range), name),
+            Some((name, range)) if self.key_line(range) == line => (Scope::Entry(range), name),
             within => (Scope::Line(self.covered(line, own_line)), within.and_then(|(name, _)| name)),
         }
     }
@@ -266,6 +266,16 @@ impl Reader<'_> {
     fn line_text(&self, line: u32) -> &str {
         let range = TextRange::new(self.lines.line_start(line), self.lines.line_start(line + 1));
         slice(self.text, range).unwrap_or("").trim_end_matches(['\n', '\r'])
+    }
+
+    /// The line of an entry's key: its first that is neither blank nor a comment.
+    fn key_line(&self, entry: TextRange) -> u32 {
+        let first = self.lines.line(entry.start());
+        let is_content = |&line: &u32| {
+            let text = self.line_text(line).trim_start_matches('\u{feff}').trim();
+            !text.is_empty() && !text.starts_with('#')
+        };
+        (first..self.lines.line_count()).find(is_content).unwrap_or(first)
     }
 
     /// The entry that `offset` falls in.

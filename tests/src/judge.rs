@@ -58,7 +58,7 @@ pub fn judge<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Fou
         }
         for (_, unreached) in &file.unreached {
             let (line, columns, indentation) = place(unreached.range);
-            let message = format!("{} needs {}", unreached.judgment, unreached.missing);
+            let message = unreached.message();
             let severity = Severity::Unreached;
             found.push(Found { file: name.clone(), line, columns, severity, code: "", message, indentation });
         }

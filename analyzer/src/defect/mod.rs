@@ -150,6 +150,13 @@ impl Defect {
     }
 }
 
+impl Unreached {
+    /// The judgment as one sentence without a full stop.
+    pub fn message(&self) -> String {
+        format!("{} is not judged: it needs {}", self.judgment, self.missing)
+    }
+}
+
 /// "nothing", "`a`", "`a` and `b`", "`a`, `b` and `c`": how every message lists names.
 pub fn list<S: AsRef<str>>(names: impl IntoIterator<Item = S>, joiner: &str) -> String {
     let quoted: Vec<String> = names.into_iter().map(|n| format!("`{}`", n.as_ref())).collect();
