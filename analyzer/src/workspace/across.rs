@@ -6,28 +6,51 @@ use std::sync::Arc;
 use super::file::{file_name, stem};
 use crate::defect::{Findings, Place, codes, list, nearest, nearest_first};
 use crate::expr::Ident;
-use crate::model::{Entry, Fact, StageTarget};
+use crate::model::{Entry, Fact, Stage, StageTarget};
+use crate::text::TextRange;
 
 /// What other entries, and the file, see of an entry. Ranges are relative to the entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// The op's name.
     pub name: Ident,
-    /// Its family, where it states one that can be read.
-    pub family: Option<Ident>,
+    /// Its family.
+    pub family: Fact<Ident>,
     /// The ops that its stages name, each with the path of the stage.
     pub stages: Vec<(Ident, Arc<str>)>,
+    /// Stages of which it cannot be read what they run: where they stand, and their paths.
+    pub unread_stages: Vec<(TextRange, String)>,
 }
 
 impl Summary {
     /// Summarizes `entry`.
     pub fn of(entry: &Entry) -> Self {
-        let stages = entry.composition.valid().map_or(&[][..], |composition| composition.stages.items());
-        let ops = stages.iter().filter_map(Fact::valid).filter_map(|stage| match stage.target.valid() {
-            Some(StageTarget::Op(op)) => Some((op.clone(), stage.path.clone())),
-            Some(StageTarget::Kernel(_)) | None => None,
-        });
-        Summary { name: entry.name.clone(), family: entry.family.valid().cloned(), stages: ops.collect() }
+        let mut summary = Summary {
+            name: entry.name.clone(),
+            family: entry.family.clone(),
+            stages: Vec::new(),
+            unread_stages: Vec::new(),
+        };
+        match &entry.composition {
+            Fact::Absent(_) => {}
+            Fact::Malformed(range) => summary.unread_stages.push((*range, "composition".to_owned())),
+            Fact::Valid(composition, _) => summary.take_stages(&composition.stages),
+        }
+        summary
+    }
+
+    fn take_stages(&mut self, stages: &Fact<Vec<Fact<Stage>>>) {
+        let Some(stages) = stages.valid() else {
+            self.unread_stages.push((stages.range(), "composition.stages".to_owned()));
+            return;
+        };
+        for (position, stage) in stages.iter().enumerate() {
+            match stage.valid().and_then(|stage| Some((stage.target.valid()?, &stage.path))) {
+                Some((StageTarget::Op(op), path)) => self.stages.push((op.clone(), path.clone())),
+                Some((StageTarget::Kernel(_), _)) => {}
+                None => self.unread_stages.push((stage.range(), format!("composition.stages[{position}]"))),
+            }
+        }
     }
 }
 
@@ -35,12 +58,23 @@ impl Summary {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpIndex {
     ops: BTreeMap<Arc<str>, u32>,
+    /// How many entries have no name that can be read.
+    unnamed: u32,
 }
 
 impl OpIndex {
-    /// Adds a declaration.
+    /// Adds a declaration. An entry whose name could not be read has an empty one.
     pub fn declare(&mut self, name: &Arc<str>) {
-        *self.ops.entry(name.clone()).or_default() += 1;
+        if name.is_empty() {
+            self.unnamed += 1;
+        } else {
+            *self.ops.entry(name.clone()).or_default() += 1;
+        }
+    }
+
+    /// Whether every entry's name could be read.
+    pub fn is_complete(&self) -> bool {
+        self.unnamed == 0
     }
 
     /// How often `name` is declared.
@@ -69,8 +103,16 @@ pub fn across_files(summary: &Summary, nth: u32, ops: &OpIndex, findings: &mut F
             .help("an op is declared once over all files of a manifest: drop or rename one of the entries")
             .related_place(Place::Op(summary.name.value.to_string(), 0), "it is first declared here");
     }
+    for (range, path) in &summary.unread_stages {
+        findings.unreached(*range, path, "whether the ops that the stages run exist", path);
+    }
     for (op, path) in &summary.stages {
         if ops.declarations(&op.value) > 0 {
+            continue;
+        }
+        if !ops.is_complete() {
+            let path = format!("{path}.op");
+            findings.unreached(op.range, path, format!("whether the op `{}` exists", op.value), "the names of all entries");
             continue;
         }
         let near = nearest_first(&op.value, ops.names());
@@ -97,7 +139,10 @@ pub fn within_file(path: &str, summaries: &[Summary], found: &mut [Findings]) {
     let stem = stem(path);
     let mut first: Option<&Ident> = None;
     for (summary, findings) in summaries.iter().zip(found) {
-        let Some(family) = &summary.family else { continue };
+        let Some(family) = summary.family.valid() else {
+            findings.unreached(summary.family.range(), "family", "whether the file is that of the entry's family", "family");
+            continue;
+        };
         let name = &*family.value;
         if !is_family_of(name, stem) {
             report(

@@ -8,6 +8,8 @@
 
 mod across;
 mod file;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -363,6 +363,17 @@ fn distinct_names(signature: &Signature, findings: &mut Findings) {
     let outputs = signature.outputs.items().iter().map(|tensor| ("an output", &tensor.name, &tensor.path));
     let lets = signature.lets.items().iter().map(|binding| ("a `let`", &binding.name, &binding.path));
 
+    let sections = [
+        ("signature.forall", signature.forall.is_malformed(), signature.forall.range()),
+        ("signature.params", signature.params.is_malformed(), signature.params.range()),
+        ("signature.inputs", signature.inputs.is_malformed(), signature.inputs.range()),
+        ("signature.outputs", signature.outputs.is_malformed(), signature.outputs.range()),
+        ("signature.let", signature.lets.is_malformed(), signature.lets.range()),
+    ];
+    for (path, _, range) in sections.into_iter().filter(|(_, malformed, _)| *malformed) {
+        findings.unreached(range, path, "whether the names of the signature are distinct", path);
+    }
+
     let mut seen: FxHashMap<&str, (&str, TextRange)> = FxHashMap::default();
     for (what, name, path) in indices.chain(params).chain(inputs).chain(outputs).chain(lets) {
         let text = &*name.value;
