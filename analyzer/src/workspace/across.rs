@@ -112,7 +112,12 @@ pub fn across_files(summary: &Summary, nth: u32, ops: &OpIndex, findings: &mut F
         }
         if !ops.is_complete() {
             let path = format!("{path}.op");
-            findings.unreached(op.range, path, format!("whether the op `{}` exists", op.value), "the names of all entries");
+            findings.unreached(
+                op.range,
+                path,
+                format!("whether the op `{}` exists", op.value),
+                "the names of all entries",
+            );
             continue;
         }
         let near = nearest_first(&op.value, ops.names());
@@ -140,7 +145,12 @@ pub fn within_file(path: &str, summaries: &[Summary], found: &mut [Findings]) {
     let mut first: Option<&Ident> = None;
     for (summary, findings) in summaries.iter().zip(found) {
         let Some(family) = summary.family.valid() else {
-            findings.unreached(summary.family.range(), "family", "whether the file is that of the entry's family", "family");
+            findings.unreached(
+                summary.family.range(),
+                "family",
+                "whether the file is that of the entry's family",
+                "family",
+            );
             continue;
         };
         let name = &*family.value;
