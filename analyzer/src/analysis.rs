@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::check::{Checked, Scope, check_signature};
-use crate::defect::Findings;
+use crate::defect::{Findings, codes};
 use crate::expr::{TypeExpr, TypeExprKind};
 use crate::lang::AdtTable;
 use crate::model::{Entry, ParamRole, read_entry};
@@ -49,10 +49,40 @@ pub struct EntryAnalysis {
 
 /// Reads the entry whose text is `chunk`.
 pub fn parse(chunk: &str) -> ParsedEntry {
-    let mut tree = parse_entry(chunk);
-    let mut findings = std::mem::take(&mut tree.findings);
-    let entry = read_entry(&tree, &mut findings);
+    let tree = parse_entry(chunk);
+    let mut read = Findings::default();
+    let entry = read_entry(&tree, &mut read);
+    let mut findings = tree.findings;
+    withdraw_unsure(&mut read, &findings);
+    findings.append(read);
     ParsedEntry { entry, findings, comments: tree.comments }
+}
+
+/// Where YAML could not be read, what seems to be missing may be in the part that was lost: such judgments are unreached.
+fn withdraw_unsure(read: &mut Findings, yaml: &Findings) {
+    // A text that is broken in more places than this has lost its sense anyway.
+    let broken = yaml.defects.iter().filter(|defect| defect.code == &codes::YAML_SYNTAX).take(64);
+    let broken: Vec<&str> = broken.map(|defect| defect.path.as_str()).collect();
+    let is_lost = |path: &str| {
+        let within =
+            |inner: &str| inner.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+        broken.iter().any(|inner| path.is_empty() || within(inner))
+    };
+    let mut unreached = Vec::new();
+    read.defects.retain(|defect| {
+        let unsure = (defect.code == &codes::MISSING_KEY || defect.code == &codes::WRONG_FORM) && is_lost(&defect.path);
+        if unsure {
+            let judgment = match defect.code == &codes::MISSING_KEY {
+                true => format!("whether `{}` is there", defect.subject),
+                false => format!("the form of `{}`", defect.subject),
+            };
+            unreached.push((defect.range, defect.path.clone(), judgment));
+        }
+        !unsure
+    });
+    for (range, path, judgment) in unreached {
+        read.unreached(range, path, judgment, "well-formed YAML");
+    }
 }
 
 /// Judges an entry that was read.

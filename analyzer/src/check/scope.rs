@@ -215,12 +215,13 @@ impl Scope {
 
 /// Whether every section that declares names could be read.
 fn is_complete(signature: &Signature) -> bool {
-    !(signature.forall.is_malformed()
-        || signature.params.is_malformed()
-        || signature.inputs.is_malformed()
-        || signature.outputs.is_malformed()
-        || signature.types.is_malformed()
-        || signature.lets.is_malformed())
+    signature.complete
+        && !(signature.forall.is_malformed()
+            || signature.params.is_malformed()
+            || signature.inputs.is_malformed()
+            || signature.outputs.is_malformed()
+            || signature.types.is_malformed()
+            || signature.lets.is_malformed())
 }
 
 fn family_symbol(family: &Family, adts: &AdtTable, findings: &mut Findings) -> FamilySymbol {

@@ -72,6 +72,8 @@ pub struct Signature {
     pub shape_rules: Fact<Vec<Fact<Formula>>>,
     /// `dtype_combos`
     pub dtype_combos: Fact<Vec<Fact<Combo>>>,
+    /// Whether every name that it declares could be read. Where not, a name that is not here may still be declared.
+    pub complete: bool,
 }
 
 /// One name of `forall`.
@@ -306,6 +308,8 @@ pub struct Row {
     pub dtype_cases: Fact<Vec<Fact<DTypeCase>>>,
     /// `label`
     pub label: Fact<Ident>,
+    /// Whether every key of it could be read. Where not, a key that is not here may still be stated.
+    pub complete: bool,
     /// Where the row stands.
     pub range: TextRange,
     /// `workloads[i]`

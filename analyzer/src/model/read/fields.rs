@@ -78,6 +78,15 @@ pub(super) fn key_text(pair: &Pair) -> Option<Ident> {
     string(&pair.key)
 }
 
+/// Whether every key is a string; any other has a defect of the YAML reader's.
+pub(super) fn is_complete(pairs: &[Pair]) -> bool {
+    pairs.iter().all(|pair| pair.key.as_str().is_some())
+}
+
+fn has_unreadable_key(pairs: &[Pair]) -> bool {
+    pairs.iter().any(|pair| matches!(pair.key.kind, NodeKind::Unreadable))
+}
+
 /// Reports that a value has not the form it must have.
 pub(super) fn wrong_form(slot: Slot<'_>, findings: &mut Findings) {
     if is_reported(slot.node) {
@@ -143,7 +152,7 @@ impl<'t> Fields<'t> {
             }
         }
         // A mapping that could not be read whole may have the key in the part that was lost.
-        let whole = pairs.iter().all(|pair| key_text(pair).is_some());
+        let whole = !has_unreadable_key(pairs);
         for key in section.keys.iter().filter(|key| key.required && whole) {
             if fields.pair(key.name).is_none() {
                 let near = fields.misspelt(key.name);
@@ -161,7 +170,10 @@ impl<'t> Fields<'t> {
     /// Whether one of the unknown keys is most likely a misspelt `name`: that it is missing is the same mistake.
     fn misspelt(&self, name: &str) -> bool {
         self.pairs.iter().filter_map(key_text).any(|key| {
-            self.section.key(&key.value).is_none() && nearest(&key.value, self.section.names()) == Some(name)
+            self.section.key(&key.value).is_none()
+                && (nearest(&key.value, self.section.names()) == Some(name)
+                    // `roofline {flops`: the colon is what is missing.
+                    || key.value.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{', '['])))
         })
     }
 
@@ -215,6 +227,16 @@ impl<'t> Fields<'t> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
+    /// Whether every key could be read.
+    pub(super) fn is_complete(&self) -> bool {
+        is_complete(self.pairs)
+    }
+
+    /// The value of `key`, if it is there.
+    pub(super) fn value(&self, key: &str) -> Option<&'t Node> {
+        self.pair(key).map(|pair| &pair.value)
+    }
+
     /// The pairs whose keys the section does not fix.
     pub(super) fn open_pairs(&self) -> impl Iterator<Item = (Ident, &'t Node)> {
         let section = self.section;
@@ -247,8 +269,8 @@ impl<'t> Fields<'t> {
     ) -> Fact<T> {
         let Some(declared) = self.section.key(key) else { return Fact::Absent(self.anchor) };
         let Some(pair) = self.pair(key) else {
-            // A required key that is misspelt is stated, if not readably.
-            let lost = declared.required && self.misspelt(key);
+            // A key that is misspelt, or one that could not be read, is stated, if not readably.
+            let lost = self.misspelt(key) || has_unreadable_key(self.pairs);
             return if lost { Fact::Malformed(self.anchor) } else { Fact::Absent(self.anchor) };
         };
         let path = self.child_path(key);

@@ -19,7 +19,15 @@ use crate::text::{Spanned, TextRange};
 /// Reads `signature`.
 pub(super) fn read(slot: Slot<'_>, findings: &mut Findings) -> Option<Signature> {
     let fields = Fields::open(&schema::SIGNATURE, slot, "`signature`", findings)?;
+    let declaring = ["forall", "params", "inputs", "outputs", "types", "let"];
+    let sections = declaring.iter().filter_map(|key| fields.value(key));
+    let complete = fields.is_complete()
+        && sections.into_iter().all(|node| match &node.kind {
+            NodeKind::Mapping(pairs) => fields::is_complete(pairs),
+            NodeKind::Scalar(_) | NodeKind::Sequence(_) | NodeKind::Unreadable => false,
+        });
     let signature = Signature {
+        complete,
         forall: fields.fact("forall", findings, |slot, findings| {
             Some(fields::named(fields::mapping(slot, true, findings)?, slot.path, findings, index))
         }),

@@ -42,6 +42,7 @@ fn row(position: usize, slot: Slot<'_>, findings: &mut Findings) -> Option<Row> 
             })
         }),
         label: row.fact("label", findings, fields::text),
+        complete: row.is_complete(),
         range: slot.node.range,
         path: Path::from(slot.path),
     })
