@@ -1343,7 +1343,7 @@ impl<'a> Parser<'a> {
         let open = self.open();
         let before = self.disorder;
         let mut args = Arguments::default();
-        self.separated(&mut args, Self::argument);
+        let commas = self.separated(&mut args, Self::argument);
         let range = base.outer.cover(open).cover(self.close());
         let disorder = self.disorder != before;
         let callee = match callee {
@@ -1365,15 +1365,19 @@ impl<'a> Parser<'a> {
         if let Some((variable, iterable)) = args.comprehension.take() {
             let sole = args.positional.is_empty() && args.keywords.is_empty();
             let takes = COMPREHENSION_CALLEES.contains(&&*callee.value);
-            if !takes || !sole {
+            if !takes || !sole || commas > 0 {
                 let place = args.comprehension_range;
-                let message = if takes {
+                let message = if takes && sole {
+                    format!("a comprehension is the only argument of `{}`, without a comma behind it", callee.value)
+                } else if takes {
                     format!("a comprehension is the only argument of `{}`", callee.value)
                 } else {
                     format!("a comprehension is no argument of `{}`", callee.value)
                 };
                 let problem = self.refuse(place, message);
-                problem.help(if takes {
+                problem.help(if takes && sole {
+                    "leave the comma out"
+                } else if takes {
                     "for an empty sequence, write a conditional around the call"
                 } else {
                     "a comprehension stands only as the argument of `all`, `sum`, `max` or `min`"
@@ -1416,7 +1420,11 @@ impl<'a> Parser<'a> {
 
     fn not_a_function(&mut self, base: &Parsed, open: TextRange, range: TextRange) {
         let shown = excerpt(self.text_of(base.outer)).into_owned();
-        if let ExprKind::Attribute(_, name) = &base.expr.kind {
+        if let ExprKind::Attribute(inner, name) = &base.expr.kind {
+            if matches!(inner.kind, ExprKind::Error(_)) {
+                // What the method is called on has been reported.
+                return;
+            }
             let name = name.value.clone();
             self.refuse(
                 range,
