@@ -269,9 +269,9 @@ proptest! {
     }
 }
 
-/// Runs on a thread whose stack is a quarter of the smallest that the tools use.
-fn on_a_small_stack(work: impl FnOnce() + Send + 'static) {
-    std::thread::Builder::new().stack_size(1 << 19).spawn(work).unwrap().join().unwrap();
+/// Runs on a thread with half the stack that a thread has by default.
+fn on_half_a_stack(work: impl FnOnce() + Send + 'static) {
+    std::thread::Builder::new().stack_size(1 << 20).spawn(work).unwrap().join().unwrap();
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn deep_texts_have_one_limit_defect_and_need_no_stack() {
         "int | (".repeat(5000) + "int",
     ];
     for text in deep {
-        on_a_small_stack(move || {
+        on_half_a_stack(move || {
             check(&text);
             let w = written(&text, |_| false);
             let mut findings = Findings::default();
@@ -320,7 +320,7 @@ fn deep_texts_have_one_limit_defect_and_need_no_stack() {
     }
     for flat in [" and x", ", x", " < x"] {
         let text = format!("f(x{})", flat.repeat(5000));
-        on_a_small_stack(move || {
+        on_half_a_stack(move || {
             let w = written(&text, |_| false);
             let mut findings = Findings::default();
             parse_expression(&w.scalar, w.range, "p", &mut findings);
@@ -340,6 +340,51 @@ fn a_text_beyond_the_bound_is_one_defect() {
     let codes: Vec<_> = findings.defects.iter().map(|d| d.code.name).collect();
     assert_eq!(codes, ["expression-limit"; 3]);
     assert_eq!(expr.kind, ExprKind::Error(Vec::new()));
+}
+
+#[test]
+fn the_longest_texts_are_read() {
+    let units = [
+        "$ ",
+        "a, ",
+        "a,) ",
+        "a b ",
+        "((",
+        "[",
+        "f(a=1,",
+        "a=1,",
+        "1 ",
+        "x for (",
+        "x for x in ",
+        "if ",
+        "not ",
+        "'a' ",
+        "a.b",
+        "a < ",
+        "a and ",
+        "é ",
+        "\\\n",
+        "# ",
+        "a[b",
+        "a:b,",
+        "} ",
+        "a is None is ",
+        "|a",
+        "\u{a0} ",
+        "'\\d' ,",
+        "x.shape == ",
+    ];
+    for unit in units {
+        for before in ["", "sum(", "f(", "[", "(", "{"] {
+            let text = before.to_owned() + &unit.repeat((1 << 16) / unit.len() - 1);
+            let w = written(&text, |_| false);
+            let mut findings = Findings::default();
+            parse_expression(&w.scalar, w.range, "p", &mut findings);
+            parse_shape(&w.scalar, w.range, "p", &mut findings);
+            parse_type(&w.scalar, w.range, "p", &mut findings);
+            assert!(!findings.defects.is_empty());
+        }
+    }
 }
 
 #[test]

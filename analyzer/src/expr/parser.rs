@@ -10,6 +10,7 @@ use super::lexer::{self, Form, Token, TokenKind, TokenKind as T};
 use super::problem::{Problem, Problems, excerpt};
 use super::{
     BinaryOp, BoolOp, Call, CompareOp, Comprehension, Expr, ExprKind, Ident, MAX_DEPTH, Source, TypeExpr, TypeExprKind,
+    UnaryOp,
 };
 
 /// How tightly an operator binds; the order is Python's.
@@ -72,12 +73,13 @@ const METHODS: &[(&str, &str)] = &[
 /// A tree in the making.
 #[derive(Debug)]
 pub(super) struct Parsed {
-    pub(super) expr: Expr,
+    pub(super) expr: Box<Expr>,
     /// Its height as a tree.
     height: usize,
     /// Where it stands in the decoded text, parentheses around it included.
     pub(super) outer: TextRange,
-    note: Note,
+    /// The position of its note.
+    note: usize,
 }
 
 /// What a form outside the language was, for the form around it.
@@ -126,7 +128,12 @@ pub(super) struct Parser<'a> {
     pub(super) disorder: usize,
     /// A limit was reached: nothing more is read.
     stopped: bool,
+    /// What forms outside the language were; the first says nothing.
+    notes: Vec<Note>,
 }
+
+/// The position of the note that says nothing.
+const PLAIN: usize = 0;
 
 impl<'a> Parser<'a> {
     pub(super) fn new(source: &'a Source<'a>, form: Form) -> Self {
@@ -145,6 +152,7 @@ impl<'a> Parser<'a> {
             panicking: false,
             disorder: 0,
             stopped: false,
+            notes: vec![Note::Plain],
         }
     }
 
@@ -245,13 +253,14 @@ impl<'a> Parser<'a> {
             self.stopped = true;
             self.disorder += 1;
         }
-        self.error(Vec::new(), range)
+        // Nothing of what comes is in the tree.
+        self.nothing()
     }
 
     // Nodes.
 
     fn parsed(&self, kind: ExprKind, range: TextRange, height: usize) -> Parsed {
-        Parsed { expr: Expr::new(kind, self.place(range)), height, outer: range, note: Note::Plain }
+        Parsed { expr: Box::new(Expr::new(kind, self.place(range))), height, outer: range, note: PLAIN }
     }
 
     fn leaf(&self, kind: ExprKind, range: TextRange) -> Parsed {
@@ -266,14 +275,30 @@ impl<'a> Parser<'a> {
         self.parsed(kind, range, height + 1)
     }
 
+    /// A place where nothing is.
+    fn nothing(&mut self) -> Parsed {
+        let at = self.last_end();
+        self.error(Vec::new(), TextRange::empty(at))
+    }
+
     /// A place outside the language, with what could be read in it.
     fn error(&mut self, parts: Vec<Parsed>, range: TextRange) -> Parsed {
         let height = parts.iter().map(|p| p.height).max().unwrap_or(0);
-        let parts = parts.into_iter().map(|p| p.expr).collect();
+        let parts = parts.into_iter().map(|p| *p.expr).collect();
         if height >= MAX_DEPTH {
             return self.limit();
         }
         self.parsed(ExprKind::Error(parts), range, height + 1)
+    }
+
+    fn noted(&mut self, mut parsed: Parsed, note: Note) -> Parsed {
+        parsed.note = self.notes.len();
+        self.notes.push(note);
+        parsed
+    }
+
+    fn note(&self, position: usize) -> Note {
+        self.notes.get(position).copied().unwrap_or(Note::Plain)
     }
 
     // Brackets.
@@ -337,15 +362,7 @@ impl<'a> Parser<'a> {
             if self.at_close() {
                 break;
             }
-            let found = self.token(0);
-            let message = match self.openers.last() {
-                Some(opener) => {
-                    let closer = closer_text(opener.kind);
-                    format!("expected `,` or `{closer}`, found {}", self.shown(found))
-                }
-                None => format!("expected `,` or the end, found {}", self.shown(found)),
-            };
-            self.structural(found.range, message);
+            self.expected_comma();
             self.skip_junk();
             if self.peek() == T::Comma {
                 self.bump();
@@ -354,6 +371,13 @@ impl<'a> Parser<'a> {
             }
         }
         commas
+    }
+
+    fn expected_comma(&mut self) {
+        let found = self.token(0);
+        let closer = self.openers.last().map_or("the end".to_owned(), |o| format!("`{}`", closer_text(o.kind)));
+        let message = format!("expected `,` or {closer}, found {}", self.shown(found));
+        self.structural(found.range, message);
     }
 
     /// Passes over what cannot belong where it stands, up to a comma or a closing bracket.
@@ -378,7 +402,7 @@ impl<'a> Parser<'a> {
         loop {
             let found = self.token(0);
             match found.kind {
-                T::End => return left.expr,
+                T::End => return *left.expr,
                 T::Comma => left = self.bare_tuple(left),
                 _ => left = self.trailing(left),
             }
@@ -502,21 +526,29 @@ impl<'a> Parser<'a> {
 
     fn arithmetic(&mut self, left: Parsed, power: u8) -> Parsed {
         let token = self.bump();
-        let op = match token.kind {
-            T::Plus => Some(BinaryOp::Add),
-            T::Minus => Some(BinaryOp::Sub),
-            T::Star => Some(BinaryOp::Mul),
-            T::DoubleSlash => Some(BinaryOp::FloorDiv),
-            T::Percent => Some(BinaryOp::Mod),
-            _ => None,
-        };
+        let op = arithmetic_of(token.kind);
         let problem = match op {
             Some(_) => None,
             None => self.refused_operator(token),
         };
         // `**` groups to the right, every other operator to the left.
         let right = self.expr(if power == power::POWER { power::UNARY } else { power + 1 });
+        self.combined(token, op, problem, left, right)
+    }
+
+    fn combined(
+        &mut self,
+        token: Token,
+        op: Option<BinaryOp>,
+        problem: Option<usize>,
+        left: Parsed,
+        right: Parsed,
+    ) -> Parsed {
         let range = left.outer.cover(right.outer);
+        if let Some(op) = op {
+            let height = left.height.max(right.height);
+            return self.node(ExprKind::Binary(op, left.expr, right.expr), range, height);
+        }
         if token.kind == T::DoubleStar
             && let Some(problem) = problem
         {
@@ -531,13 +563,7 @@ impl<'a> Parser<'a> {
                 problem.help(help);
             }
         }
-        match op {
-            Some(op) => {
-                let height = left.height.max(right.height);
-                self.node(ExprKind::Binary(op, Box::new(left.expr), Box::new(right.expr)), range, height)
-            }
-            None => self.error(vec![left, right], range),
-        }
+        self.error(vec![left, right], range)
     }
 
     /// Reports an arithmetic operator outside the language. Gives the position of the problem.
@@ -567,28 +593,36 @@ impl<'a> Parser<'a> {
 
     /// `a b`: two values without an operator.
     fn juxtaposed(&mut self, left: Parsed) -> Parsed {
+        self.missing_operator();
+        let right = self.expr(power::UNARY);
+        self.pair(left, right)
+    }
+
+    fn pair(&mut self, left: Parsed, right: Parsed) -> Parsed {
+        let range = left.outer.cover(right.outer);
+        self.error(vec![left, right], range)
+    }
+
+    fn missing_operator(&mut self) {
         let found = self.token(0);
         let message = match self.openers.last() {
             Some(_) => format!("a comma or an operator is missing before {}", self.shown(found)),
             None => format!("an operator is missing before {}", self.shown(found)),
         };
         self.structural(found.range, message);
-        let right = self.expr(power::UNARY);
-        let range = left.outer.cover(right.outer);
-        self.error(vec![left, right], range)
     }
 
     fn bools(&mut self, first: Parsed, op: BoolOp, power: u8) -> Parsed {
         let mut range = first.outer;
         let mut height = first.height;
-        let mut operands = vec![first.expr];
+        let mut operands = vec![*first.expr];
         while infix_power(self.peek(), self.nth(1)) == Some(power) {
             let token = self.bump();
             self.respelled(token);
             let operand = self.expr(power + 1);
             range = range.cover(operand.outer);
             height = height.max(operand.height);
-            operands.push(operand.expr);
+            operands.push(*operand.expr);
         }
         self.node(ExprKind::Bools(op, operands), range, height)
     }
@@ -612,87 +646,95 @@ impl<'a> Parser<'a> {
     fn conditional(&mut self, then: Parsed) -> Parsed {
         let keyword = self.bump();
         let condition = self.expr(power::OR);
-        let mut junk = Vec::new();
+        let mut parts = vec![then, condition];
         if self.peek() != T::Else {
-            let found = self.token(0);
-            if found.kind == T::End && !self.openers.is_empty() {
-                self.disorder += 1;
-            } else if self.at_close() || found.kind == T::Comma {
-                if let Some(problem) = self.structural(keyword.range, "`if` has no `else`") {
-                    problem.help("a conditional is written `a if condition else b`");
-                }
-            } else {
-                let message = format!("expected `else`, found {}", self.shown(found));
-                if let Some(problem) = self.structural(found.range, message) {
-                    problem.help("a conditional is written `a if condition else b`");
-                }
-            }
+            self.missing_else(keyword);
+            // With this part the conditional has four at least, or no `else`.
+            parts.push(self.nothing());
             while starts_operand(self.peek()) {
-                junk.push(self.expr(power::OR));
-            }
-            if self.peek() != T::Else {
-                let mut parts = vec![then, condition];
-                parts.append(&mut junk);
-                let range = cover_all(&parts);
-                return self.error(parts, range);
+                parts.push(self.expr(power::OR));
             }
         }
-        self.bump();
-        let otherwise = self.expr(power::CONDITIONAL);
-        let range = then.outer.cover(otherwise.outer);
-        if !junk.is_empty() {
-            let mut parts = vec![then, condition];
-            parts.append(&mut junk);
-            parts.push(otherwise);
-            return self.error(parts, range);
+        if self.peek() == T::Else {
+            self.bump();
+            parts.push(self.expr(power::CONDITIONAL));
+        } else {
+            self.disorder += 1;
         }
-        let height = then.height.max(condition.height).max(otherwise.height);
-        let kind = ExprKind::If {
-            then: Box::new(then.expr),
-            condition: Box::new(condition.expr),
-            otherwise: Box::new(otherwise.expr),
+        self.conditional_of(parts)
+    }
+
+    fn missing_else(&mut self, keyword: Token) {
+        let found = self.token(0);
+        if found.kind == T::End && !self.openers.is_empty() {
+            self.disorder += 1;
+            return;
+        }
+        let problem = if self.at_close() || found.kind == T::Comma {
+            self.structural(keyword.range, "`if` has no `else`")
+        } else {
+            let message = format!("expected `else`, found {}", self.shown(found));
+            self.structural(found.range, message)
         };
-        self.node(kind, range, height)
+        if let Some(problem) = problem {
+            problem.help("a conditional is written `a if condition else b`");
+        }
+    }
+
+    /// A conditional of its three parts; anything but three is no conditional.
+    fn conditional_of(&mut self, parts: Vec<Parsed>) -> Parsed {
+        let range = cover_all(&parts);
+        match <[Parsed; 3]>::try_from(parts) {
+            Ok([then, condition, otherwise]) => {
+                let height = then.height.max(condition.height).max(otherwise.height);
+                let kind = ExprKind::If { then: then.expr, condition: condition.expr, otherwise: otherwise.expr };
+                self.node(kind, range, height)
+            }
+            Err(parts) => self.error(parts, range),
+        }
     }
 
     /// `condition ? a : b`
     fn question(&mut self, condition: Parsed) -> Parsed {
         let mark = self.bump();
         let then = self.expr(power::CONDITIONAL);
-        let mut help = "a conditional is written `a if condition else b`".to_owned();
-        let mut range = condition.outer.cover(then.outer);
         let mut parts = vec![condition, then];
         if self.peek() == T::Colon {
             self.bump();
-            let otherwise = self.expr(power::CONDITIONAL);
-            range = range.cover(otherwise.outer);
-            parts.push(otherwise);
-            if let [condition, then, otherwise] = parts.as_slice() {
-                let text = format!(
-                    "{} if {} else {}",
-                    self.text_of(then.outer),
-                    self.text_of(condition.outer),
-                    self.text_of(otherwise.outer)
-                );
-                help = format!("write `{}`", excerpt(&text));
-            }
+            parts.push(self.expr(power::CONDITIONAL));
         }
+        self.refused_question(mark, parts)
+    }
+
+    fn refused_question(&mut self, mark: Token, parts: Vec<Parsed>) -> Parsed {
+        let help = match parts.as_slice() {
+            [condition, then, otherwise] => {
+                let text = |p: &Parsed| self.text_of(p.outer);
+                let whole = format!("{} if {} else {}", text(then), text(condition), text(otherwise));
+                format!("write `{}`", excerpt(&whole))
+            }
+            _ => "a conditional is written `a if condition else b`".to_owned(),
+        };
         self.refuse(mark.range, "`?` is not an operator of the language").help(help);
+        let range = cover_all(&parts);
         self.error(parts, range)
     }
 
+    /// `name := value`, and `a not b`, which is no operator at all.
     fn walrus(&mut self, left: Parsed) -> Parsed {
         let token = self.bump();
         if token.kind == T::Not {
-            // `a not b`
             if let Some(problem) = self.structural(token.range, "expected `in` after `not`") {
                 problem.help("write `not in`, or put `and` or `or` before `not`");
             }
             let right = self.expr(power::NOT);
-            let range = left.outer.cover(right.outer);
-            return self.error(vec![left, right], range);
+            return self.pair(left, right);
         }
         let value = self.expr(power::CONDITIONAL);
+        self.refused_walrus(token, left, value)
+    }
+
+    fn refused_walrus(&mut self, token: Token, left: Parsed, value: Parsed) -> Parsed {
         let range = left.outer.cover(value.outer);
         let name = excerpt(self.text_of(left.outer)).into_owned();
         let text = excerpt(self.text_of(value.outer)).into_owned();
@@ -702,78 +744,80 @@ impl<'a> Parser<'a> {
     }
 
     fn comparison(&mut self, first: Parsed) -> Parsed {
-        let mut range = first.outer;
-        let mut height = first.height;
-        let mut refused = false;
         let assigns = self.peek() == T::Assign;
-        let mut first = Some(first);
-        let mut last: Option<Side> = None;
-        let mut operands: Vec<Parsed> = Vec::new();
-        let mut operators: Vec<Spanned<CompareOp>> = Vec::new();
+        let mut refused = false;
+        let mut operators = Vec::new();
+        let mut operands = vec![first];
         while infix_power(self.peek(), self.nth(1)) == Some(power::COMPARE) {
-            let token = self.bump();
-            let mut place = token.range;
-            let op = match token.kind {
-                T::EqEq | T::EqEqEq => Some(CompareOp::Eq),
-                T::NotEq | T::NotEqEq | T::LtGt => Some(CompareOp::Ne),
-                T::Lt => Some(CompareOp::Lt),
-                T::Le => Some(CompareOp::Le),
-                T::Gt => Some(CompareOp::Gt),
-                T::Ge => Some(CompareOp::Ge),
-                T::Reversed if self.text_of(token.range) == "=>" => Some(CompareOp::Ge),
-                T::Reversed => Some(CompareOp::Le),
-                T::In => Some(CompareOp::In),
-                T::Not => {
-                    place = place.cover(self.bump().range);
-                    Some(CompareOp::NotIn)
-                }
-                _ => None,
-            };
-            self.respelled(token);
-            let mut is_not = false;
-            if token.kind == T::Is && self.peek() == T::Not {
-                place = place.cover(self.bump().range);
-                is_not = true;
-            }
-            let left = last.take().or_else(|| first.as_ref().map(|p| Side::of(p))).unwrap_or_default();
+            let comparison = self.comparison_operator();
             let right = self.expr(power::COMPARE + 1);
-            let side = Side::of(&right);
-            range = range.cover(right.outer);
-            height = height.max(right.height);
-            refused |= self.judge_comparison(token.kind, op, is_not, place, left, side);
-            operators.push(Spanned::new(op.unwrap_or(CompareOp::Eq), self.place(place)));
-            last = Some(side);
             operands.push(right);
+            refused |= self.judge_comparison(comparison, &operands);
+            operators.push(comparison);
         }
-        let Some(first) = first.take() else { return self.error(operands, range) };
-        if refused {
-            let mut parts = Vec::new();
-            // `None` says nothing by itself, and a name before `=` may be what the author meant to define.
-            let defines = assigns && matches!(first.expr.kind, ExprKind::Name(_));
-            for part in std::iter::once(first).skip(usize::from(defines)).chain(operands) {
-                if part.expr.kind != ExprKind::None {
-                    parts.push(part);
-                }
+        self.compared(operands, operators, refused, assigns)
+    }
+
+    fn comparison_operator(&mut self) -> Comparison {
+        let token = self.bump();
+        let mut place = token.range;
+        let mut negated = false;
+        let op = match token.kind {
+            T::EqEq | T::EqEqEq => Some(CompareOp::Eq),
+            T::NotEq | T::NotEqEq | T::LtGt => Some(CompareOp::Ne),
+            T::Lt => Some(CompareOp::Lt),
+            T::Le => Some(CompareOp::Le),
+            T::Gt => Some(CompareOp::Gt),
+            T::Ge => Some(CompareOp::Ge),
+            T::Reversed if self.text_of(token.range) == "=>" => Some(CompareOp::Ge),
+            T::Reversed => Some(CompareOp::Le),
+            T::In => Some(CompareOp::In),
+            T::Not => {
+                place = place.cover(self.bump().range);
+                Some(CompareOp::NotIn)
             }
-            return self.error(parts, range);
+            _ => None,
+        };
+        if token.kind == T::Is && self.peek() == T::Not {
+            place = place.cover(self.bump().range);
+            negated = true;
         }
-        let rest = operators.into_iter().zip(operands.into_iter().map(|p| p.expr)).collect();
-        self.node(ExprKind::Compare(Box::new(first.expr), rest), range, height)
+        self.respelled(token);
+        Comparison { kind: token.kind, op, negated: negated || op == Some(CompareOp::Ne), place }
+    }
+
+    fn compared(&mut self, operands: Vec<Parsed>, operators: Vec<Comparison>, refused: bool, assigns: bool) -> Parsed {
+        let range = cover_all(&operands);
+        if refused {
+            // `None` says nothing by itself, and a name before `=` may be what the author meant to define.
+            let defines = assigns && operands.first().is_some_and(|p| matches!(p.expr.kind, ExprKind::Name(_)));
+            let parts = operands.into_iter().skip(usize::from(defines));
+            return self.error(parts.filter(|p| p.expr.kind != ExprKind::None).collect(), range);
+        }
+        let height = operands.iter().map(|p| p.height).max().unwrap_or(0);
+        let mut operands = operands.into_iter().map(|p| p.expr);
+        let Some(first) = operands.next() else { return self.error(Vec::new(), range) };
+        let operators = operators.into_iter().map(|c| Spanned::new(c.op.unwrap_or(CompareOp::Eq), self.place(c.place)));
+        let rest = operators.zip(operands.map(|operand| *operand)).collect();
+        self.node(ExprKind::Compare(first, rest), range, height)
+    }
+
+    fn side(&self, parsed: &Parsed) -> Side {
+        Side {
+            outer: parsed.outer,
+            is_none: parsed.expr.kind == ExprKind::None,
+            is_name: matches!(parsed.expr.kind, ExprKind::Name(_)),
+            note: self.note(parsed.note),
+        }
     }
 
     /// Reports a comparison outside the language.
-    fn judge_comparison(
-        &mut self,
-        kind: TokenKind,
-        op: Option<CompareOp>,
-        is_not: bool,
-        place: TextRange,
-        left: Side,
-        right: Side,
-    ) -> bool {
+    fn judge_comparison(&mut self, comparison: Comparison, operands: &[Parsed]) -> bool {
+        let [.., left, right] = operands else { return false };
+        let (left, right) = (self.side(left), self.side(right));
+        let Comparison { kind, op, negated, place } = comparison;
         let whole = left.outer.cover(right.outer);
         let equality = matches!(op, Some(CompareOp::Eq | CompareOp::Ne)) || kind == T::Is;
-        let negated = is_not || op == Some(CompareOp::Ne);
         match kind {
             T::Assign => {
                 self.refuse(place, "`=` is not an operator of the language")
@@ -862,48 +906,10 @@ impl<'a> Parser<'a> {
 
     /// A prefix operator and its operand, or a primary with what follows it.
     fn operand(&mut self, min: u8) -> Parsed {
-        let token = self.token(0);
-        let start = token.range;
-        match token.kind {
-            T::Minus => {
-                self.bump();
-                let operand = self.expr(power::UNARY);
-                self.unary(super::UnaryOp::Neg, start, operand)
-            }
-            T::Not | T::Bang => {
-                if token.kind == T::Not && min > power::NOT {
-                    if let Some(problem) = self.structural(start, "`not` binds weaker than the operator before it") {
-                        problem.help("put it in parentheses, `(not …)`");
-                    }
-                }
-                self.bump();
-                self.respelled(token);
-                let operand = self.expr(if token.kind == T::Not { power::NOT } else { power::UNARY });
-                self.unary(super::UnaryOp::Not, start, operand)
-            }
-            T::Plus | T::Tilde => {
-                self.bump();
-                if token.kind == T::Plus {
-                    self.refuse(start, "a `+` before a value is outside the language").help("leave it out");
-                } else {
-                    self.refuse(start, "`~` is a bit operator, which is outside the language")
-                        .help("for conditions, write `not`");
-                }
-                let operand = self.expr(power::UNARY);
-                let range = start.cover(operand.outer);
-                self.error(vec![operand], range)
-            }
-            T::Star | T::DoubleStar if starts_operand(self.nth(1)) && self.may_spread() => {
-                self.bump();
-                let operand = self.expr(power::BIT_OR);
-                let range = start.cover(operand.outer);
-                self.refuse(
-                    range,
-                    format!("`{}` spreads a sequence, and only a shape's brackets take that", self.text_of(start)),
-                )
-                .help("in a shape, write `\"[*S, K]\"`; elsewhere, write the sequence without the star");
-                self.error(vec![operand], range)
-            }
+        match self.peek() {
+            T::Minus | T::Not | T::Bang => self.unary(min),
+            T::Plus | T::Tilde => self.refused_unary(),
+            T::Star | T::DoubleStar if starts_operand(self.nth(1)) && self.may_spread() => self.refused_spread(),
             T::Lambda => self.lambda(),
             _ => {
                 let primary = self.primary();
@@ -912,14 +918,51 @@ impl<'a> Parser<'a> {
         }
     }
 
+    fn unary(&mut self, min: u8) -> Parsed {
+        let token = self.prefix(min);
+        let operand = self.expr(if token.kind == T::Not { power::NOT } else { power::UNARY });
+        let op = if token.kind == T::Minus { UnaryOp::Neg } else { UnaryOp::Not };
+        let range = token.range.cover(operand.outer);
+        self.node(ExprKind::Unary(op, operand.expr), range, operand.height)
+    }
+
+    fn prefix(&mut self, min: u8) -> Token {
+        let token = self.bump();
+        self.respelled(token);
+        if token.kind == T::Not
+            && min > power::NOT
+            && let Some(problem) = self.structural(token.range, "`not` binds weaker than the operator before it")
+        {
+            problem.help("put it in parentheses, `(not …)`");
+        }
+        token
+    }
+
+    fn refused_unary(&mut self) -> Parsed {
+        let token = self.bump();
+        let (message, help) = match token.kind {
+            T::Plus => ("a `+` before a value is outside the language", "leave it out"),
+            _ => ("`~` is a bit operator, which is outside the language", "for conditions, write `not`"),
+        };
+        self.refuse(token.range, message).help(help);
+        let operand = self.expr(power::UNARY);
+        let range = token.range.cover(operand.outer);
+        self.error(vec![operand], range)
+    }
+
+    fn refused_spread(&mut self) -> Parsed {
+        let star = self.bump();
+        let operand = self.expr(power::BIT_OR);
+        let range = star.range.cover(operand.outer);
+        let text = self.text_of(star.range);
+        self.refuse(range, format!("`{text}` spreads a sequence, and only a shape's brackets take that"))
+            .help("in a shape, write `\"[*S, K]\"`; elsewhere, write the sequence without the star");
+        self.error(vec![operand], range)
+    }
+
     /// Whether a star here stands where an item starts, and not where an operand is missing.
     fn may_spread(&self) -> bool {
         self.previous().is_none_or(|p| matches!(p.kind, T::LParen | T::LBracket | T::LBrace | T::Comma))
-    }
-
-    fn unary(&mut self, op: super::UnaryOp, start: TextRange, operand: Parsed) -> Parsed {
-        let range = start.cover(operand.outer);
-        self.node(ExprKind::Unary(op, Box::new(operand.expr)), range, operand.height)
     }
 
     fn lambda(&mut self) -> Parsed {
@@ -940,77 +983,74 @@ impl<'a> Parser<'a> {
     }
 
     fn primary(&mut self) -> Parsed {
-        let token = self.token(0);
-        let range = token.range;
-        let text = self.text_of(range);
-        match token.kind {
-            T::Name => {
-                self.bump();
-                let kind = if text == "inf" { ExprKind::Float(f64::INFINITY) } else { ExprKind::Name(Arc::from(text)) };
-                self.leaf(kind, range)
-            }
-            T::Int => {
-                self.bump();
-                let Some(value) = lexer::int_value(text) else {
-                    let message = format!("`{}` does not fit a 128-bit integer", excerpt(text));
-                    self.problems.report(self.form.code, range, excerpt(text), message);
-                    return self.error(Vec::new(), range);
-                };
-                self.leaf(ExprKind::Int(value), range)
-            }
-            T::Float => {
-                self.bump();
-                let Some(value) = lexer::float_value(text) else {
-                    let message = format!("`{}` is beyond the largest float", excerpt(text));
-                    self.problems.report(self.form.code, range, excerpt(text), message).help("infinity is `inf`");
-                    return self.error(Vec::new(), range);
-                };
-                self.leaf(ExprKind::Float(value), range)
-            }
-            T::True | T::False => {
-                self.bump();
-                self.leaf(ExprKind::Bool(token.kind == T::True), range)
-            }
-            T::None => {
-                self.bump();
-                self.leaf(ExprKind::None, range)
-            }
-            T::String => self.string(),
+        match self.peek() {
             T::LParen => self.group(),
             T::LBracket => self.list(),
             T::LBrace => self.braces(),
+            T::BadCharacter => self.bad_character(),
+            _ => self.atom(),
+        }
+    }
+
+    /// A primary of one token.
+    fn atom(&mut self) -> Parsed {
+        let token = self.token(0);
+        let range = token.range;
+        let text = self.text_of(range);
+        let kind = match token.kind {
+            T::Name if text == "inf" => ExprKind::Float(f64::INFINITY),
+            T::Name => ExprKind::Name(Arc::from(text)),
+            T::Int => match lexer::int_value(text) {
+                Some(value) => ExprKind::Int(value),
+                None => {
+                    let message = format!("`{}` does not fit a 128-bit integer", excerpt(text));
+                    self.problems.report(self.form.code, range, excerpt(text), message);
+                    ExprKind::Error(Vec::new())
+                }
+            },
+            T::Float => match lexer::float_value(text) {
+                Some(value) => ExprKind::Float(value),
+                None => {
+                    let message = format!("`{}` is beyond the largest float", excerpt(text));
+                    self.problems.report(self.form.code, range, excerpt(text), message).help("infinity is `inf`");
+                    ExprKind::Error(Vec::new())
+                }
+            },
+            T::True => ExprKind::Bool(true),
+            T::False => ExprKind::Bool(false),
+            T::None => ExprKind::None,
+            T::String => return self.string(),
             T::Ellipsis => {
-                self.bump();
                 self.refuse(range, "`...` is outside the language");
-                self.error(Vec::new(), range)
+                ExprKind::Error(Vec::new())
             }
             T::Reserved => {
                 self.structural(range, format!("`{text}` is a keyword of Python, and no name"));
-                self.bump();
-                self.error(Vec::new(), range)
+                ExprKind::Error(Vec::new())
             }
             T::BadOperand => {
-                self.bump();
                 self.disorder += 1;
-                self.error(Vec::new(), range)
-            }
-            T::BadCharacter => {
-                self.bump();
-                self.disorder += 1;
-                self.panicking = true;
-                if starts_operand(self.peek()) {
-                    let operand = self.expr(power::UNARY);
-                    let range = range.cover(operand.outer);
-                    return self.error(vec![operand], range);
-                }
-                self.error(Vec::new(), range)
+                ExprKind::Error(Vec::new())
             }
             _ => {
                 self.missing_operand();
-                let at = self.previous().map_or(range.start(), |t| t.range.end());
-                self.error(Vec::new(), TextRange::empty(at))
+                return self.nothing();
             }
+        };
+        self.bump();
+        self.leaf(kind, range)
+    }
+
+    fn bad_character(&mut self) -> Parsed {
+        let range = self.bump().range;
+        self.disorder += 1;
+        self.panicking = true;
+        if !starts_operand(self.peek()) {
+            return self.error(Vec::new(), range);
         }
+        let operand = self.expr(power::UNARY);
+        let range = range.cover(operand.outer);
+        self.error(vec![operand], range)
     }
 
     fn string(&mut self) -> Parsed {
@@ -1052,19 +1092,14 @@ impl<'a> Parser<'a> {
 
     fn group(&mut self) -> Parsed {
         let open = self.open();
-        if self.at_close() && self.peek() == T::RParen {
-            let range = open.cover(self.close());
-            return self.leaf(ExprKind::Tuple(Vec::new()), range);
-        }
         let mut items = Items::default();
         let before = self.disorder;
         let commas = self.separated(&mut items, Self::item);
-        if items.list.is_empty() && commas == 0 && !items.has_comprehension() {
-            // An opening bracket and nothing else; `close` says that it is never closed.
-            let range = open.cover(self.close());
-            return self.error(Vec::new(), range);
-        }
-        let disorder = self.disorder != before;
+        self.grouped(open, items, commas, self.disorder != before)
+    }
+
+    fn grouped(&mut self, open: TextRange, mut items: Items, commas: usize, disorder: bool) -> Parsed {
+        let closes = self.peek() == T::RParen;
         let range = open.cover(self.close());
         if let Some((_, iterable)) = items.comprehension {
             self.misplaced_comprehension(range);
@@ -1077,41 +1112,42 @@ impl<'a> Parser<'a> {
             only.outer = range;
             return only;
         }
-        if disorder || commas == 0 {
+        // An opening bracket and nothing else is no empty tuple.
+        if disorder || !closes && items.list.is_empty() {
             return self.error(items.list, range);
         }
         let height = items.list.iter().map(|p| p.height).max().unwrap_or(0);
-        let items = items.list.into_iter().map(|p| p.expr).collect();
+        let items = items.list.into_iter().map(|p| *p.expr).collect();
         self.node(ExprKind::Tuple(items), range, height)
     }
 
     /// An item of a display, with the `for` that may follow it.
     fn item(&mut self, items: &mut Items) {
         let item = self.expr(power::ANY);
-        if self.peek() == T::For {
-            let element = item.outer;
-            let modulus = self.modulus_of(&item);
-            if let Some((_, iterable)) = self.comprehension_clause() {
-                items.comprehension = Some((element, iterable));
-                items.modulus = modulus;
-            }
-            return;
-        }
-        if self.peek() == T::Colon && items.braces {
-            self.bump();
-            items.dict = true;
-            items.list.push(item);
-            let value = self.expr(power::ANY);
-            items.list.push(value);
-            if self.peek() == T::For {
-                let element = items.list.last().map_or(self.token(0).range, |p| p.outer);
-                if let Some((_, iterable)) = self.comprehension_clause() {
-                    items.comprehension = Some((element, iterable));
+        match self.peek() {
+            T::For => self.comprehension_of(item, items),
+            T::Colon if items.braces => {
+                self.bump();
+                items.dict = true;
+                items.list.push(item);
+                let value = self.expr(power::ANY);
+                if self.peek() == T::For {
+                    self.comprehension_of(value, items);
+                } else {
+                    items.list.push(value);
                 }
             }
-            return;
+            _ => items.list.push(item),
         }
-        items.list.push(item);
+    }
+
+    /// The element is not kept: the names in it may be the comprehension's own.
+    fn comprehension_of(&mut self, element: Parsed, items: &mut Items) {
+        let modulus = self.modulus_of(&element);
+        if let Some((_, iterable)) = self.comprehension_clause() {
+            items.comprehension = Some((element.outer, iterable));
+            items.modulus = modulus;
+        }
     }
 
     /// The place of `n` in an element `a % n`.
@@ -1147,6 +1183,10 @@ impl<'a> Parser<'a> {
         let open = self.open();
         let mut items = Items::default();
         self.separated(&mut items, Self::item);
+        self.refused_list(open, items)
+    }
+
+    fn refused_list(&mut self, open: TextRange, items: Items) -> Parsed {
         let before = self.disorder;
         let range = open.cover(self.close());
         if self.disorder != before {
@@ -1174,6 +1214,10 @@ impl<'a> Parser<'a> {
         let open = self.open();
         let mut items = Items { braces: true, ..Items::default() };
         self.separated(&mut items, Self::item);
+        self.refused_braces(open, items)
+    }
+
+    fn refused_braces(&mut self, open: TextRange, items: Items) -> Parsed {
         let before = self.disorder;
         let range = open.cover(self.close());
         if self.disorder != before {
@@ -1196,9 +1240,8 @@ impl<'a> Parser<'a> {
         let problem = self.problems.last();
         let Some((_, iterable)) = items.comprehension else { return self.error(items.list, range) };
         let note = Note::SetComprehension { problem, modulus: items.modulus, iterable: iterable.outer };
-        let mut set = self.error(vec![iterable], range);
-        set.note = note;
-        set
+        let set = self.error(vec![iterable], range);
+        self.noted(set, note)
     }
 
     // What follows a primary.
@@ -1241,81 +1284,79 @@ impl<'a> Parser<'a> {
             self.refuse(range, format!("`{whole}` reads an attribute of a tensor, which is outside the language"))
                 .help(*help);
             let note = Note::TensorShape { problem: self.problems.last(), base: base.outer };
-            let is_tensor = text == "shape";
-            let mut read = self.error(vec![base], range);
-            if is_tensor {
-                read.note = note;
-            }
-            return read;
+            let read = self.error(vec![base], range);
+            return if text == "shape" { self.noted(read, note) } else { read };
         }
         let name = Spanned::new(Arc::from(text), self.place(token.range));
         let height = base.height;
-        self.node(ExprKind::Attribute(Box::new(base.expr), name), range, height)
+        self.node(ExprKind::Attribute(base.expr, name), range, height)
     }
 
     fn subscript(&mut self, base: Parsed) -> Parsed {
         let open = self.open();
-        let before = self.disorder;
-        if self.peek() == T::RBracket {
-            let range = open.cover(self.close());
-            self.structural(range, "`[]` has no index in it");
-            let whole = base.outer.cover(range);
-            return self.error(vec![base], whole);
-        }
-        let mut parts = Vec::new();
-        let mut colons = 0;
-        let mut from = None;
-        let mut to = None;
-        if self.peek() != T::Colon {
-            from = Some(self.expr(power::ANY));
+        let mut subscript = Subscript { disorder: self.disorder, ..Subscript::default() };
+        if self.peek() != T::Colon && !self.at_close() {
+            subscript.from = Some(self.expr(power::ANY));
         }
         while self.peek() == T::Colon {
             let colon = self.bump();
-            colons += 1;
-            if colons == 2 {
+            subscript.colons += 1;
+            if subscript.colons == 2 {
                 self.refuse(colon.range, "a slice has no step");
             }
-            if self.peek() == T::Colon || self.at_close() {
+            if self.peek() == T::Colon || self.peek() == T::Comma || self.at_close() {
                 continue;
             }
             let bound = self.expr(power::ANY);
-            if colons == 1 { to = Some(bound) } else { parts.push(bound) }
+            if subscript.colons == 1 { subscript.to = Some(bound) } else { subscript.more.push(bound) }
         }
-        if self.peek() == T::Comma {
-            let comma = self.bump();
-            let mut more = Items::default();
-            self.panicking = false;
-            if !self.at_close() {
-                self.separated(&mut more, Self::axis_index);
-            }
-            self.refuse(comma.range, "a subscript has one index").help("subscript twice: `s[i][j]`");
-            parts.append(&mut more.list);
+        if !self.at_close() {
+            self.subscript_junk(&mut subscript);
+        }
+        self.subscripted(base, open, subscript)
+    }
+
+    fn subscript_junk(&mut self, subscript: &mut Subscript) {
+        let found = self.token(0);
+        if found.kind == T::Comma {
+            self.refuse(found.range, "a subscript has one index").help("subscript twice: `s[i][j]`");
             self.disorder += 1;
-        } else if !self.at_close() {
-            let found = self.token(0);
+        } else {
             let message = format!("expected `]`, found {}", self.shown(found));
             self.structural(found.range, message);
-            while !self.at_close() {
-                self.skip_junk();
-                if self.peek() == T::Comma {
-                    self.bump();
-                }
+        }
+        self.bump();
+        let mut more = Items::default();
+        while !self.at_close() {
+            if self.peek() == T::Comma || self.peek() == T::Colon {
+                self.bump();
+            } else {
+                self.separated(&mut more, Self::axis_index);
             }
         }
-        let range = base.outer.cover(open).cover(self.close());
-        if colons > 1 || self.disorder != before {
+        subscript.more.append(&mut more.list);
+    }
+
+    fn subscripted(&mut self, base: Parsed, open: TextRange, subscript: Subscript) -> Parsed {
+        let closed = self.peek() == T::RBracket;
+        let range = open.cover(self.close());
+        let Subscript { from, to, mut more, colons, disorder } = subscript;
+        if closed && from.is_none() && colons == 0 && disorder == self.disorder {
+            self.structural(range, "`[]` has no index in it");
+        }
+        let range = base.outer.cover(range);
+        if colons > 1 || self.disorder != disorder {
             let mut all = vec![base];
             all.extend(from);
             all.extend(to);
-            all.append(&mut parts);
+            all.append(&mut more);
             return self.error(all, range);
         }
         let height =
             [Some(&base), from.as_ref(), to.as_ref()].into_iter().flatten().map(|p| p.height).max().unwrap_or(0);
-        let boxed = |p: Parsed| Box::new(p.expr);
         let kind = match (colons, from) {
-            (0, Some(index)) => ExprKind::Index(boxed(base), boxed(index)),
-            (_, from) => ExprKind::Slice(boxed(base), from.map(boxed), to.map(boxed)),
+            (0, Some(index)) => ExprKind::Index(base.expr, index.expr),
+            (_, from) => ExprKind::Slice(base.expr, from.map(|p| p.expr), to.map(|p| p.expr)),
         };
         self.node(kind, range, height)
     }
@@ -1339,11 +1380,15 @@ impl<'a> Parser<'a> {
     }
 
     fn call(&mut self, base: Parsed) -> Parsed {
-        let callee = dotted(&base.expr);
         let open = self.open();
         let before = self.disorder;
         let mut args = Arguments::default();
         let commas = self.separated(&mut args, Self::argument);
+        self.called(base, open, args, commas, before)
+    }
+
+    fn called(&mut self, base: Parsed, open: TextRange, mut args: Arguments, commas: usize, before: usize) -> Parsed {
+        let callee = dotted(&base.expr);
         let range = base.outer.cover(open).cover(self.close());
         let disorder = self.disorder != before;
         let callee = match callee {
@@ -1391,31 +1436,33 @@ impl<'a> Parser<'a> {
                 return self.error(vec![iterable], range);
             };
             let height = element.height.max(iterable.height);
-            let comprehension = Some(Box::new(Comprehension { variable, iterable: iterable.expr }));
-            let call = Call { callee, args: vec![element.expr], keywords: Vec::new(), comprehension };
+            let comprehension = Some(Box::new(Comprehension { variable, iterable: *iterable.expr }));
+            let call = Call { callee, args: vec![*element.expr], keywords: Vec::new(), comprehension };
             return self.node(ExprKind::Call(call), range, height);
         }
         if disorder || args.refused {
             let parts = args.into_parts();
             return self.error(parts, range);
         }
-        let mut note = Note::Plain;
+        let mut note = None;
         if callee_is_len
             && let [only] = args.positional.as_slice()
-            && let Note::SetComprehension { problem, modulus, iterable } = only.note
+            && let Note::SetComprehension { problem, modulus, iterable } = self.note(only.note)
         {
-            note = Note::LenOfSet { problem, modulus, iterable };
+            note = Some(Note::LenOfSet { problem, modulus, iterable });
         }
         let height = args.height();
         let call = Call {
             callee,
-            args: args.positional.into_iter().map(|p| p.expr).collect(),
-            keywords: args.keywords.into_iter().map(|(name, _, value)| (name, value.expr)).collect(),
+            args: args.positional.into_iter().map(|p| *p.expr).collect(),
+            keywords: args.keywords.into_iter().map(|(name, _, value)| (name, *value.expr)).collect(),
             comprehension: None,
         };
-        let mut parsed = self.node(ExprKind::Call(call), range, height);
-        parsed.note = note;
-        parsed
+        let parsed = self.node(ExprKind::Call(call), range, height);
+        match note {
+            Some(note) => self.noted(parsed, note),
+            None => parsed,
+        }
     }
 
     fn not_a_function(&mut self, base: &Parsed, open: TextRange, range: TextRange) {
@@ -1486,29 +1533,36 @@ impl<'a> Parser<'a> {
 
     fn argument(&mut self, args: &mut Arguments) {
         let token = self.token(0);
-        if token.kind == T::Name && self.nth(1) == T::Assign {
+        let named = token.kind == T::Name && self.nth(1) == T::Assign;
+        if named {
             self.bump();
             self.bump();
-            let value = self.expr(power::ANY);
+        }
+        let value = self.expr(power::ANY);
+        if named {
             let name = Spanned::new(Arc::from(self.text_of(token.range)), self.place(token.range));
             args.refused |= args.keywords.iter().any(|(earlier, ..)| earlier.value == name.value);
             args.keywords.push((name, token.range, value));
-            return;
+        } else if self.peek() == T::For {
+            self.comprehension_argument(value, args);
+        } else {
+            self.positional(value, args);
         }
-        let value = self.expr(power::ANY);
-        if self.peek() == T::For {
-            let start = value.outer;
-            let before = self.problems.len();
-            let Some((variable, iterable)) = self.comprehension_clause() else {
-                args.refused = true;
-                return;
-            };
-            args.refused |= self.problems.len() != before;
-            args.comprehension_range = start.cover(iterable.outer);
-            args.comprehension = Some((variable, iterable));
-            args.element = Some(value);
+    }
+
+    fn comprehension_argument(&mut self, element: Parsed, args: &mut Arguments) {
+        let before = self.problems.len();
+        let Some((variable, iterable)) = self.comprehension_clause() else {
+            args.refused = true;
             return;
-        }
+        };
+        args.refused |= self.problems.len() != before;
+        args.comprehension_range = element.outer.cover(iterable.outer);
+        args.comprehension = Some((variable, iterable));
+        args.element = Some(element);
+    }
+
+    fn positional(&mut self, value: Parsed, args: &mut Arguments) {
         if let Some((_, keyword, _)) = args.keywords.last() {
             let keyword = *keyword;
             args.refused = true;
@@ -1522,82 +1576,84 @@ impl<'a> Parser<'a> {
 
     /// `for name in iterable`, the keyword being next. The variable is absent where it cannot be read.
     fn comprehension_clause(&mut self) -> Option<(Option<Ident>, Parsed)> {
-        let keyword = self.bump();
-        let target = self.token(0);
-        let mut variable = None;
-        match target.kind {
-            T::Name if matches!(self.nth(1), T::In) => {
-                self.bump();
-                let text = self.text_of(target.range);
-                if text == "inf" {
-                    self.structural(target.range, "`inf` is a number, and no name");
-                } else {
-                    variable = Some(Spanned::new(Arc::from(text), self.place(target.range)));
-                }
-            }
-            _ => {
-                let start = target.range;
-                while !matches!(self.peek(), T::In | T::End | T::For | T::If | T::Else) && !self.unpaired_closer(start)
-                {
-                    self.bump();
-                }
-                let range = start.cover(self.previous().map_or(start, |t| t.range));
-                match target.kind {
-                    T::Name | T::LParen if self.peek() == T::In => {
-                        self.refuse(range, "a comprehension has one name");
-                    }
-                    T::Name => {
-                        self.structural(keyword.range, "`for` has no `in`");
-                    }
-                    T::In | T::End => {
-                        self.structural(keyword.range, "`for` lacks the name after it");
-                    }
-                    _ => {
-                        let message = format!("expected a name after `for`, found {}", self.shown(target));
-                        self.structural(target.range, message);
-                    }
-                }
-            }
-        }
+        let variable = self.comprehension_target();
         if self.peek() != T::In {
             return None;
         }
         self.bump();
         let iterable = self.expr(power::OR);
         while matches!(self.peek(), T::If | T::For) {
-            let token = self.bump();
-            if token.kind == T::If {
-                let condition = self.expr(power::OR);
-                self.refuse(token.range.cover(condition.outer), "a comprehension has no `if`")
-                    .help("put the condition into the element: `(f(x) if condition else 0) for x in s`");
-            } else {
-                while !matches!(self.peek(), T::In | T::End) && !is_closer(self.peek()) {
-                    self.bump();
-                }
-                if self.peek() == T::In {
-                    self.bump();
-                    self.expr(power::OR);
-                }
-                let range = token.range.cover(self.previous().map_or(token.range, |t| t.range));
-                self.refuse(range, "a comprehension has one `for`");
-            }
-            self.panicking = true;
+            self.comprehension_junk();
         }
         Some((variable, iterable))
     }
 
-    /// Whether the next token closes a bracket that was opened before `start`.
-    fn unpaired_closer(&self, start: TextRange) -> bool {
-        if !is_closer(self.peek()) {
-            return false;
+    /// An `if` or a second `for` of a comprehension.
+    fn comprehension_junk(&mut self) {
+        let token = self.bump();
+        if token.kind == T::For {
+            while !matches!(self.peek(), T::In | T::End) && !is_closer(self.peek()) {
+                self.bump();
+            }
+            if self.peek() != T::In {
+                self.refuse(token.range, "a comprehension has one `for`");
+                self.panicking = true;
+                return;
+            }
+            self.bump();
         }
-        let between = self.tokens[..self.at].iter().rev().take_while(|t| t.range.start() >= start.start());
-        let (opens, closes) = between.fold((0, 0), |(opens, closes), token| match token.kind {
-            T::LParen | T::LBracket | T::LBrace => (opens + 1, closes),
-            kind if is_closer(kind) => (opens, closes + 1),
-            _ => (opens, closes),
-        });
-        opens <= closes
+        let operand = self.expr(power::OR);
+        let range = token.range.cover(operand.outer);
+        if token.kind == T::If {
+            self.refuse(range, "a comprehension has no `if`")
+                .help("put the condition into the element: `(f(x) if condition else 0) for x in s`");
+        } else {
+            self.refuse(range, "a comprehension has one `for`");
+        }
+        self.panicking = true;
+    }
+
+    /// `for` and the name behind it, up to `in`.
+    fn comprehension_target(&mut self) -> Option<Ident> {
+        let keyword = self.bump();
+        let target = self.token(0);
+        let start = target.range;
+        if target.kind == T::Name && self.nth(1) == T::In {
+            self.bump();
+            let text = self.text_of(start);
+            if text == "inf" {
+                self.structural(start, "`inf` is a number, and no name");
+                return None;
+            }
+            return Some(Spanned::new(Arc::from(text), self.place(start)));
+        }
+        let mut brackets = 0_usize;
+        while !matches!(self.peek(), T::In | T::End | T::For | T::If | T::Else) {
+            match self.peek() {
+                T::LParen | T::LBracket | T::LBrace => brackets += 1,
+                kind if is_closer(kind) && brackets == 0 => break,
+                kind if is_closer(kind) => brackets -= 1,
+                _ => {}
+            }
+            self.bump();
+        }
+        let range = start.cover(self.previous().map_or(start, |t| t.range));
+        match target.kind {
+            T::Name | T::LParen if self.peek() == T::In => {
+                self.refuse(range, "a comprehension has one name");
+            }
+            T::Name => {
+                self.structural(keyword.range, "`for` has no `in`");
+            }
+            T::In | T::End => {
+                self.structural(keyword.range, "`for` lacks the name after it");
+            }
+            _ => {
+                let message = format!("expected a name after `for`, found {}", self.shown(target));
+                self.structural(start, message);
+            }
+        }
+        None
     }
 
     /// The depth of brackets that a list of types is read at.
@@ -1632,6 +1688,17 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// A comparison's operator as written.
+#[derive(Debug, Clone, Copy)]
+struct Comparison {
+    kind: TokenKind,
+    /// What it compares by, if it is one of the language.
+    op: Option<CompareOp>,
+    /// `!=` and `is not`
+    negated: bool,
+    place: TextRange,
+}
+
 /// One side of a comparison.
 #[derive(Debug, Clone, Copy)]
 struct Side {
@@ -1639,23 +1706,6 @@ struct Side {
     is_none: bool,
     is_name: bool,
     note: Note,
-}
-
-impl Default for Side {
-    fn default() -> Self {
-        Side { outer: TextRange::default(), is_none: false, is_name: false, note: Note::Plain }
-    }
-}
-
-impl Side {
-    fn of(parsed: &Parsed) -> Side {
-        Side {
-            outer: parsed.outer,
-            is_none: parsed.expr.kind == ExprKind::None,
-            is_name: matches!(parsed.expr.kind, ExprKind::Name(_)),
-            note: parsed.note,
-        }
-    }
 }
 
 /// The items of a display.
@@ -1683,6 +1733,18 @@ impl Items {
     pub(super) fn into_list(self) -> Vec<Parsed> {
         self.list.into_iter().chain(self.comprehension.map(|(_, iterable)| iterable)).collect()
     }
+}
+
+/// What stands in the brackets of a subscript.
+#[derive(Debug, Default)]
+struct Subscript {
+    from: Option<Parsed>,
+    to: Option<Parsed>,
+    /// What cannot belong there.
+    more: Vec<Parsed>,
+    colons: usize,
+    /// The disorder before it.
+    disorder: usize,
 }
 
 /// The arguments of a call.
@@ -1777,6 +1839,17 @@ fn infix_power(kind: TokenKind, next: TokenKind) -> Option<u8> {
         T::Star | T::DoubleSlash | T::Percent | T::Slash | T::At => power::PRODUCT,
         T::BadCharacter => power::SUM,
         T::DoubleStar => power::POWER,
+        _ => return None,
+    })
+}
+
+fn arithmetic_of(kind: TokenKind) -> Option<BinaryOp> {
+    Some(match kind {
+        T::Plus => BinaryOp::Add,
+        T::Minus => BinaryOp::Sub,
+        T::Star => BinaryOp::Mul,
+        T::DoubleSlash => BinaryOp::FloorDiv,
+        T::Percent => BinaryOp::Mod,
         _ => return None,
     })
 }

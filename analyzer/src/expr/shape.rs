@@ -54,7 +54,7 @@ impl Parser<'_> {
         };
         self.bump();
         let before = self.problems.len();
-        parts.extend(self.rest().into_iter().map(|p| p.expr));
+        parts.extend(self.rest().into_iter().map(|p| *p.expr));
         let range = self.place(TextRange::new(start.start(), self.last_end().max(start.end())));
         // A list behind the brackets is part of the same mistake.
         self.problems.withdraw_from(before);
@@ -84,10 +84,11 @@ impl Parser<'_> {
         let disorder = self.disorder != before || axes.items.has_comprehension();
         let list = axes.items.into_list();
         if disorder || list.len() != axes.splices.len() {
-            return ShapeKind::Error(list.into_iter().map(|p| p.expr).collect());
+            return ShapeKind::Error(list.into_iter().map(|p| *p.expr).collect());
         }
-        let axis =
-            |(splice, parsed): (bool, Parsed)| if splice { Axis::Splice(parsed.expr) } else { Axis::One(parsed.expr) };
+        let axis = |(splice, parsed): (bool, Parsed)| {
+            if splice { Axis::Splice(*parsed.expr) } else { Axis::One(*parsed.expr) }
+        };
         ShapeKind::Axes(axes.splices.into_iter().zip(list).map(axis).collect())
     }
 
@@ -112,7 +113,7 @@ impl Parser<'_> {
         self.separated(&mut items, Self::item_outside_comprehension);
         let close = self.close();
         let mut disorder = self.disorder != before || items.has_comprehension();
-        let list: Vec<Expr> = items.into_list().into_iter().map(|p| p.expr).collect();
+        let list: Vec<Expr> = items.into_list().into_iter().map(|p| *p.expr).collect();
         if list.is_empty() && !disorder && !self.is_stopped() {
             disorder = true;
             let message = format!("`{}[]` has no arguments", excerpt(&name.value));
@@ -162,7 +163,7 @@ impl Parser<'_> {
                 });
         }
         let range = self.place(range);
-        Shape { kind: ShapeKind::Error(parts.into_iter().map(|p| p.expr).collect()), range }
+        Shape { kind: ShapeKind::Error(parts.into_iter().map(|p| *p.expr).collect()), range }
     }
 
     /// Whether `text` reads as one sequence rather than one axis: a slice or a call that gives a shape.
