@@ -1,7 +1,10 @@
 //! Tokens to trees: precedence climbing over a token list, with every problem reported and none fatal.
 
+use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use crate::defect::codes::{EXPRESSION_LIMIT, REFUSED_FORM};
 use crate::text::{Spanned, TextRange, TextSize};
@@ -1516,18 +1519,10 @@ impl<'a> Parser<'a> {
     }
 
     fn judge_arguments(&mut self, args: &Arguments) {
-        for (position, (name, place, _)) in args.keywords.iter().enumerate() {
-            let first = args.keywords[..position].iter().find(|(earlier, ..)| earlier.value == name.value);
-            if let Some((_, earlier, _)) = first {
-                self.problems
-                    .report(
-                        self.form.code,
-                        *place,
-                        &*name.value,
-                        format!("the argument `{}` is passed twice", name.value),
-                    )
-                    .related(*earlier, format!("`{}` is passed here first", name.value));
-            }
+        for (name, place, first) in &args.repeats {
+            self.problems
+                .report(self.form.code, *place, &**name, format!("the argument `{name}` is passed twice"))
+                .related(*first, format!("`{name}` is passed here first"));
         }
     }
 
@@ -1541,7 +1536,15 @@ impl<'a> Parser<'a> {
         let value = self.expr(power::ANY);
         if named {
             let name = Spanned::new(Arc::from(self.text_of(token.range)), self.place(token.range));
-            args.refused |= args.keywords.iter().any(|(earlier, ..)| earlier.value == name.value);
+            match args.names.entry(Arc::clone(&name.value)) {
+                Entry::Vacant(entry) => {
+                    entry.insert(token.range);
+                }
+                Entry::Occupied(first) => {
+                    args.refused = true;
+                    args.repeats.push((Arc::clone(&name.value), token.range, *first.get()));
+                }
+            }
             args.keywords.push((name, token.range, value));
         } else if self.peek() == T::For {
             self.comprehension_argument(value, args);
@@ -1755,6 +1758,10 @@ struct Arguments {
     element: Option<Parsed>,
     comprehension: Option<(Option<Ident>, Parsed)>,
     comprehension_range: TextRange,
+    /// Where each name is passed first.
+    names: FxHashMap<Arc<str>, TextRange>,
+    /// The names passed again, with both places.
+    repeats: Vec<(Arc<str>, TextRange, TextRange)>,
     refused: bool,
 }
 

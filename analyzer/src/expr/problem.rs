@@ -2,10 +2,14 @@
 
 use std::borrow::Cow;
 
+use crate::defect::codes::EXPRESSION_LIMIT;
 use crate::defect::{Code, Findings};
 use crate::text::TextRange;
 
 use super::Source;
+
+/// How many defects of one text are listed: a text that has more is no expression at all.
+const MAX_PROBLEMS: usize = 256;
 
 /// A defect in the making.
 #[derive(Debug, Clone)]
@@ -88,8 +92,15 @@ impl Problems {
 
     /// Reports them all, in the order of their places.
     pub(super) fn submit(mut self, source: &Source<'_>, findings: &mut Findings) {
+        self.list.retain(|p| !p.withdrawn);
         self.list.sort_by_key(|p| (p.range.start(), p.range.end()));
-        for problem in self.list.into_iter().filter(|p| !p.withdrawn) {
+        if let Some(first) = self.list.get(MAX_PROBLEMS) {
+            let message = format!("{} more defects of this text are not listed", self.list.len() - MAX_PROBLEMS);
+            let rest = Problem { code: &EXPRESSION_LIMIT, message, help: None, related: Vec::new(), ..first.clone() };
+            self.list.truncate(MAX_PROBLEMS);
+            self.list.push(rest);
+        }
+        for problem in self.list {
             let range = source.place(problem.range);
             let defect = findings.report(problem.code, range, source.path, problem.subject, problem.message);
             defect.help = problem.help;
