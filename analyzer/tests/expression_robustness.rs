@@ -26,20 +26,17 @@ fn size(n: usize) -> TextSize {
 fn written(text: &str, escape: impl Fn(usize) -> bool) -> Written {
     let mut source = "x: 😀 ".to_owned();
     let start = source.len();
-    let mut map = SourceMap::default();
     source.push('"');
-    let mut decoded = 0;
+    let mut map = SourceMap::empty(size(source.len()));
     for (position, c) in text.chars().enumerate() {
-        map.push(size(decoded), size(source.len()));
+        let at = source.len();
         if escape(position) || matches!(c, '"' | '\\' | '\n' | '\r') || c.is_control() {
             source.push_str(&format!("\\U{:08x}", u32::from(c)));
         } else {
             source.push(c);
         }
-        decoded += c.len_utf8();
-        map.push(size(decoded), size(source.len()));
+        map.push(TextRange::new(size(at), size(source.len())), size(c.len_utf8()));
     }
-    map.push(size(decoded), size(source.len()));
     source.push('"');
     let range = TextRange::new(size(start), size(source.len()));
     let scalar =
