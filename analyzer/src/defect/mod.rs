@@ -194,9 +194,16 @@ fn distance(found: &str, name: &str) -> Option<usize> {
     if found.len() > 128 || name.len() > 128 {
         return None;
     }
+    let (short, long) = match (found.chars().count(), name.chars().count()) {
+        (a, b) if a <= b => (a, b),
+        (a, b) => (b, a),
+    };
+    // The difference in length is a distance already, and most pairs differ by more than a typo.
+    if long - short > long / 3 {
+        return None;
+    }
     let distance = strsim::damerau_levenshtein(&found.to_lowercase(), &name.to_lowercase());
-    let length = found.chars().count().max(name.chars().count());
-    (distance <= length / 3).then_some(distance)
+    (distance <= long / 3).then_some(distance)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Mappings with fixed keys, and the values that their keys take.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 use crate::defect::{Findings, codes, list, nearest, nearest_first};
@@ -126,6 +126,8 @@ pub(super) fn wrong_form(slot: Slot<'_>, findings: &mut Findings) {
 pub(super) struct Fields<'t> {
     section: &'static Section,
     pairs: &'t [Pair],
+    /// Of an open section, the names that its author may write besides the fixed keys.
+    declared: Option<&'t FxHashSet<Arc<str>>>,
     /// Where a key that is not there would stand: the name of the section's owner.
     pub(super) anchor: TextRange,
     pub(super) path: String,
@@ -140,11 +142,22 @@ impl<'t> Fields<'t> {
         name: &str,
         findings: &mut Findings,
     ) -> Option<Fields<'t>> {
+        Fields::open_with(section, None, slot, name, findings)
+    }
+
+    /// Opens a mapping that takes the `declared` names besides its section's keys.
+    pub(super) fn open_with(
+        section: &'static Section,
+        declared: Option<&'t FxHashSet<Arc<str>>>,
+        slot: Slot<'t>,
+        name: &str,
+        findings: &mut Findings,
+    ) -> Option<Fields<'t>> {
         let NodeKind::Mapping(pairs) = &slot.node.kind else {
             wrong_form(slot, findings);
             return None;
         };
-        let fields = Fields { section, pairs, anchor: slot.key, path: slot.path.to_owned() };
+        let fields = Fields { section, pairs, declared, anchor: slot.key, path: slot.path.to_owned() };
         for pair in pairs {
             let Some(key) = key_text(pair) else { continue };
             if !section.open && section.key(&key.value).is_none() {
@@ -171,6 +184,7 @@ impl<'t> Fields<'t> {
     fn misspelt(&self, name: &str) -> bool {
         self.pairs.iter().filter_map(key_text).any(|key| {
             self.section.key(&key.value).is_none()
+                && !self.declared.is_some_and(|names| names.contains(&key.value))
                 && (nearest(&key.value, self.section.names()) == Some(name)
                     // `roofline {flops`: the colon is what is missing.
                     || key.value.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{', '['])))

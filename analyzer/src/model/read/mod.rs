@@ -50,6 +50,9 @@ pub fn read_entry(tree: &EntryTree, findings: &mut Findings) -> Entry {
             composition: Fact::Malformed(range),
         };
     };
+    let signature = entry.fact("signature", findings, signature::read);
+    let workloads =
+        entry.fact("workloads", findings, |slot, findings| workload::read(slot, signature.valid(), findings));
     Entry {
         name,
         name_is_valid,
@@ -59,8 +62,8 @@ pub fn read_entry(tree: &EntryTree, findings: &mut Findings) -> Entry {
             Some(if position == 0 { Status::Implemented } else { Status::SpecOnly })
         }),
         ref_api: entry.fact("ref_api", findings, fields::qualified_name),
-        signature: entry.fact("signature", findings, signature::read),
-        workloads: entry.fact("workloads", findings, workload::read),
+        signature,
+        workloads,
         roofline: entry.fact("roofline", findings, roofline),
         composition: entry.fact("composition", findings, composition),
     }

@@ -2,23 +2,30 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::fields::{self, Fields, Slot};
 use super::signature::dtype_row;
 use crate::defect::Findings;
 use crate::expr::Ident;
-use crate::model::{DTypeCase, Fact, Path, Row, schema};
+use crate::model::{DTypeCase, Fact, Path, Row, Signature, schema};
 use crate::syntax::Node;
 
-/// Reads `workloads`.
-pub(super) fn read(slot: Slot<'_>, findings: &mut Findings) -> Option<Vec<Fact<Row>>> {
-    fields::items(slot, false, "a mapping", "{M: 1024, label: square}", findings, row)
+/// Reads `workloads`. A key of a row that `signature` declares is not taken for a misspelt one.
+pub(super) fn read(slot: Slot<'_>, signature: Option<&Signature>, findings: &mut Findings) -> Option<Vec<Fact<Row>>> {
+    let mut declared: FxHashSet<Arc<str>> = FxHashSet::default();
+    if let Some(signature) = signature {
+        declared.extend(signature.forall.items().iter().map(|index| index.name.value.clone()));
+        declared.extend(signature.params.items().iter().map(|param| param.name.value.clone()));
+    }
+    fields::items(slot, false, "a mapping", "{M: 1024, label: square}", findings, |position, item, findings| {
+        row(position, item, &declared, findings)
+    })
 }
 
-fn row(position: usize, slot: Slot<'_>, findings: &mut Findings) -> Option<Row> {
+fn row(position: usize, slot: Slot<'_>, declared: &FxHashSet<Arc<str>>, findings: &mut Findings) -> Option<Row> {
     let label = format!("`{}`", slot.path);
-    let row = Fields::open(&schema::ROW, slot, &label, findings)?;
+    let row = Fields::open_with(&schema::ROW, Some(declared), slot, &label, findings)?;
     let mut values: Vec<(Ident, Node)> = Vec::new();
     let mut seen: FxHashMap<Arc<str>, usize> = FxHashMap::default();
     for (name, node) in row.open_pairs() {
