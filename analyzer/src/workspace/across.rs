@@ -193,3 +193,15 @@ fn report<'f>(findings: &'f mut Findings, family: &Ident, message: String) -> &'
 fn is_family_of(family: &str, stem: &str) -> bool {
     stem.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_has_its_file_and_its_shards() {
+        assert!(is_family_of("gemm", "gemm") && is_family_of("gemm", "gemm_small"));
+        assert!(is_family_of("linear_attention", "linear_attention_bwd"));
+        assert!(!is_family_of("gemm", "gemms") && !is_family_of("gemm_small", "gemm") && !is_family_of("moe", "gemm"));
+    }
+}

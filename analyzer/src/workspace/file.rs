@@ -96,8 +96,8 @@ fn is_content(line: &str) -> bool {
 }
 
 /// Where the key of a chunk stands, for a chunk that is not parsed: behind the comments above it.
-pub(crate) fn key_range(chunk: &Chunk, text: &str) -> TextRange {
-    let text = slice(text, chunk.range).unwrap_or("");
+pub(crate) fn key_range(key: Option<&str>, range: TextRange, text: &str) -> TextRange {
+    let text = slice(text, range).unwrap_or("");
     let mut start = 0;
     for line in text.split_inclusive(['\n', '\r']) {
         if is_content(line) {
@@ -106,10 +106,10 @@ pub(crate) fn key_range(chunk: &Chunk, text: &str) -> TextRange {
         }
         start += line.len();
     }
-    let length = chunk.key.as_ref().map_or(0, String::len).min(text.len().saturating_sub(start));
+    let length = key.map_or(0, str::len).min(text.len().saturating_sub(start));
     // A chunk is shorter than its file, whose length fits 32 bits.
     let offset = |at: usize| TextSize::try_from(at).unwrap_or_default();
-    TextRange::at(chunk.range.start() + offset(start), offset(length))
+    TextRange::at(range.start() + offset(start), offset(length))
 }
 
 fn is_parsed_key(chunk: &str) -> bool {

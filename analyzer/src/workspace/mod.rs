@@ -14,6 +14,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 pub use across::{OpIndex, Summary, across_files, within_file};
 pub(crate) use file::slice;
 pub use file::{FileKind, FileOutline, Types, folder, outline, types};
@@ -54,6 +56,8 @@ pub struct Workspace {
     outlines: Vec<FileOutline>,
     types: BTreeMap<Arc<str>, (usize, Types)>,
     entries: Vec<EntryRef>,
+    /// Folder, then op, to the positions of its entries; looked up, never iterated.
+    declarations: FxHashMap<Arc<str>, FxHashMap<Arc<str>, Vec<usize>>>,
     none: AdtTable,
 }
 
@@ -105,7 +109,7 @@ impl Workspace {
     /// The same from outlines that were made elsewhere, on several threads perhaps: `outlines[i]` is [`outline`] of
     /// `files[i]`. Files are in the order of their paths, no path twice.
     pub fn assemble(files: Vec<SourceFile>, outlines: Vec<FileOutline>) -> Self {
-        let mut entries = Vec::new();
+        let mut entries: Vec<EntryRef> = Vec::new();
         let mut read = BTreeMap::new();
         for (position, (file, outline)) in files.iter().zip(&outlines).enumerate() {
             match outline.kind {
@@ -121,7 +125,14 @@ impl Workspace {
                 FileKind::Skipped(_) => {}
             }
         }
-        Workspace { files, outlines, types: read, entries, none: AdtTable::new(Vec::new(), true) }
+        let mut declarations: FxHashMap<Arc<str>, FxHashMap<Arc<str>, Vec<usize>>> = FxHashMap::default();
+        for (position, entry) in entries.iter().enumerate() {
+            let (Some(name), Some(file)) = (&entry.name, files.get(entry.file)) else { continue };
+            let folder = declarations.entry(Arc::from(folder(&file.path))).or_default();
+            folder.entry(name.clone()).or_default().push(position);
+        }
+        let none = AdtTable::new(Vec::new(), true);
+        Workspace { files, outlines, types: read, entries, declarations, none }
     }
 
     /// The files, in the order of their paths.
@@ -166,19 +177,10 @@ impl Workspace {
                 Some((*position, *range))
             }
             Place::Op(name, nth) => {
-                let mut left = *nth;
-                for (position, (file, outline)) in self.files.iter().zip(&self.outlines).enumerate() {
-                    if outline.kind != FileKind::Manifest || file::folder(&file.path) != folder {
-                        continue;
-                    }
-                    for chunk in outline.chunks.iter().filter(|chunk| chunk.key.as_deref() == Some(name)) {
-                        if left == 0 {
-                            return Some((position, file::key_range(chunk, &file.text)));
-                        }
-                        left -= 1;
-                    }
-                }
-                None
+                let &position = self.declarations.get(folder)?.get(name.as_str())?.get(*nth as usize)?;
+                let entry = self.entries.get(position)?;
+                let text = &self.files.get(entry.file)?.text;
+                Some((entry.file, file::key_range(entry.name.as_deref(), entry.range, text)))
             }
         }
     }

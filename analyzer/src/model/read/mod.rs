@@ -225,3 +225,99 @@ fn stage(slot: Slot<'_>, findings: &mut Findings) -> Option<Stage> {
     let optional = fields.fact("optional", findings, fields::boolean);
     Some(Stage { name, target, optional, range: slot.node.range, path: slot.path.into() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Condition, IndexKind, ParamRole, Pattern, PatternFields};
+    use crate::syntax::parse_entry;
+
+    fn read(text: &str) -> (Entry, Vec<String>) {
+        let mut findings = Findings::default();
+        let entry = read_entry(&parse_entry(text), &mut findings);
+        (entry, findings.defects.into_iter().map(|defect| defect.message).collect())
+    }
+
+    #[test]
+    fn op_names_have_a_form() {
+        for name in ["GemmFwdOp", "GemmOp", "Gemm2dBwdOp", "AOp"] {
+            assert!(is_op_name(name), "{name}");
+        }
+        for name in ["Op", "gemmOp", "Gemm_FwdOp", "GemmFwd", "", "GemmFwdop", "ÄOp"] {
+            assert!(!is_op_name(name), "{name}");
+        }
+        assert_eq!(op_name_from("gemm_fwd").as_deref(), Some("GemmFwdOp"));
+        assert_eq!(op_name_from("gemm fwd"), None);
+        assert_eq!(op_name_from("2d"), None);
+    }
+
+    #[test]
+    fn absent_malformed_and_valid_are_three_things() {
+        let (entry, _) =
+            read("AOp:\n  family: a\n  signature:\n    params: [x]\n    inputs: {}\n  roofline: {flops: 1}\n");
+        let signature = entry.signature.valid().expect("it is a mapping");
+        assert!(signature.forall.is_absent() && signature.params.is_malformed());
+        assert_eq!(signature.inputs.valid().map(Vec::len), Some(0));
+        assert!(entry.status.is_absent() && entry.workloads.is_absent());
+        assert!(entry.roofline.valid().is_some_and(|r| r.flops.is_malformed() && r.bytes.is_absent()));
+    }
+
+    #[test]
+    fn an_absent_fact_stands_at_its_owner() {
+        let text = "AOp:\n  signature:\n    inputs: {x: {dtype: int8}}\n";
+        let (entry, _) = read(text);
+        let at = |range: TextRange| &text[usize::from(range.start())..usize::from(range.end())];
+        assert_eq!(at(entry.family.range()), "AOp");
+        let signature = entry.signature.valid().expect("it is a mapping");
+        assert_eq!(at(signature.outputs.range()), "signature");
+        assert_eq!(at(signature.inputs.items()[0].shape.range()), "x");
+    }
+
+    #[test]
+    fn of_a_repeated_key_the_last_stands_at_the_place_of_the_first() {
+        let (entry, _) = read("AOp: {signature: {forall: {M: Dim, N: Dim, M: Shape}}}");
+        let signature = entry.signature.valid().expect("it is a mapping");
+        let forall = signature.forall.items();
+        assert_eq!(forall.iter().map(|index| &*index.name.value).collect::<Vec<_>>(), ["M", "N"]);
+        assert_eq!(forall[0].kind.valid(), Some(&IndexKind::Shape));
+    }
+
+    #[test]
+    fn a_parameter_is_a_value_or_a_tensor() {
+        let (entry, defects) = read(
+            "AOp: {signature: {params: {n: {type: int}, w: {dtype: int8, shape: \"[]\", optional: n > 0}, \
+             d: {type: \"int | None\", default: null}}}}",
+        );
+        assert!(defects.iter().all(|message| message.contains("`AOp` has no")), "{defects:?}");
+        let signature = entry.signature.valid().expect("it is a mapping");
+        match signature.params.items() {
+            [n, w, d] => {
+                assert!(matches!(&n.role, ParamRole::Value { default, .. } if default.is_absent()));
+                assert!(
+                    matches!(&w.role, ParamRole::Tensor(t) if matches!(t.optional.valid(), Some(Condition::When(_))))
+                );
+                assert!(matches!(&d.role, ParamRole::Value { default, .. } if default.valid().is_some()));
+            }
+            params => panic!("{params:?}"),
+        }
+    }
+
+    #[test]
+    fn patterns_are_read() {
+        let (entry, _) = read(
+            "AOp: {signature: {types: {F: {match: [t, l], params: {t: Bool, l: L}, cases: [{when: [_, {a: _}], is: \"[]\"}, \
+             {when: [true, {b: {k: x}}], is: \"[]\"}]}}}}",
+        );
+        let signature = entry.signature.valid().expect("it is a mapping");
+        let cases = signature.types.items()[0].cases.items();
+        let when = |i: usize| cases[i].valid().and_then(|case| case.when.valid()).expect("it is readable");
+        assert!(matches!(when(0).as_slice(), [Pattern::Any(_), Pattern::Constructor(_, PatternFields::Any)]));
+        match when(1).as_slice() {
+            [Pattern::Bool(true, _), Pattern::Constructor(name, PatternFields::Named(fields))] => {
+                assert_eq!(&*name.value, "b");
+                assert!(matches!(fields.as_slice(), [(field, Pattern::Literal(_))] if &*field.value == "k"));
+            }
+            patterns => panic!("{patterns:?}"),
+        }
+    }
+}
