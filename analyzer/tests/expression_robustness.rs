@@ -1,6 +1,8 @@
 //! Any text at all: no panic, no stack overflow, bounded time, the same result each time, and every place in the scalar
 //! and on the characters that it is about.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -372,13 +374,15 @@ fn the_longest_texts_are_read() {
         "x.shape == ",
     ];
     for unit in units {
-        for before in ["", "sum(", "f(", "[", "(", "{"] {
+        for before in ["", "sum(", "["] {
             let text = before.to_owned() + &unit.repeat((1 << 16) / unit.len() - 1);
             let w = written(&text, |_| false);
             let mut findings = Findings::default();
             parse_expression(&w.scalar, w.range, "p", &mut findings);
-            parse_shape(&w.scalar, w.range, "p", &mut findings);
-            parse_type(&w.scalar, w.range, "p", &mut findings);
+            if before == "[" {
+                parse_shape(&w.scalar, w.range, "p", &mut findings);
+                parse_type(&w.scalar, w.range, "p", &mut findings);
+            }
             assert!(!findings.defects.is_empty());
         }
     }

@@ -325,7 +325,7 @@ impl<'a> Parser<'a> {
         let open = self.text_of(opener.range);
         if found.kind == T::End || elsewhere || !is_closer(found.kind) {
             self.disorder += 1;
-            if !self.stopped && !(self.cut_short && found.kind == T::End) {
+            if !(self.stopped || self.cut_short && found.kind == T::End) {
                 let message = format!("`{open}` is never closed");
                 self.problems.report(self.form.code, opener.range, open, message);
                 self.panicking = true;
@@ -792,10 +792,14 @@ impl<'a> Parser<'a> {
     fn compared(&mut self, operands: Vec<Parsed>, operators: Vec<Comparison>, refused: bool, assigns: bool) -> Parsed {
         let range = cover_all(&operands);
         if refused {
-            // `None` says nothing by itself, and a name before `=` may be what the author meant to define.
-            let defines = assigns && operands.first().is_some_and(|p| matches!(p.expr.kind, ExprKind::Name(_)));
+            // A name before `=` may be what the author meant to define, one compared with `None` may be a tensor, and
+            // `None` says nothing by itself: none of them is judged any further.
+            let is_name = |p: &Parsed| matches!(p.expr.kind, ExprKind::Name(_));
+            let with_none = operands.iter().any(|p| p.expr.kind == ExprKind::None);
+            let defines = assigns && operands.first().is_some_and(is_name);
             let parts = operands.into_iter().skip(usize::from(defines));
-            return self.error(parts.filter(|p| p.expr.kind != ExprKind::None).collect(), range);
+            let kept = parts.filter(|p| p.expr.kind != ExprKind::None && !(with_none && is_name(p)));
+            return self.error(kept.collect(), range);
         }
         let height = operands.iter().map(|p| p.height).max().unwrap_or(0);
         let mut operands = operands.into_iter().map(|p| p.expr);
@@ -1287,7 +1291,9 @@ impl<'a> Parser<'a> {
             self.refuse(range, format!("`{whole}` reads an attribute of a tensor, which is outside the language"))
                 .help(*help);
             let note = Note::TensorShape { problem: self.problems.last(), base: base.outer };
-            let read = self.error(vec![base], range);
+            // A tensor's name stands nowhere else in an expression, so it is not judged as one.
+            let is_name = matches!(base.expr.kind, ExprKind::Name(_));
+            let read = self.error(if is_name { Vec::new() } else { vec![base] }, range);
             return if text == "shape" { self.noted(read, note) } else { read };
         }
         let name = Spanned::new(Arc::from(text), self.place(token.range));
@@ -1403,8 +1409,8 @@ impl<'a> Parser<'a> {
                 return self.error(parts, range);
             }
         };
-        if let Some(refused) = self.refused_call(&callee, &base, &args, range) {
-            let keep = if refused == 1 { args.positional.into_iter().take(1).collect() } else { args.into_parts() };
+        if self.refused_call(&callee, &base, &args, range) {
+            let keep = if callee == "isinstance" { Vec::new() } else { args.into_parts() };
             return self.error(keep, range);
         }
         self.judge_arguments(&args);
@@ -1490,32 +1496,26 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reports a call of what Python has and the language has not. Gives how many of its arguments can be judged by
-    /// themselves: 1 or all.
-    fn refused_call(&mut self, callee: &str, base: &Parsed, args: &Arguments, range: TextRange) -> Option<usize> {
-        let first = args.positional.first().map(|p| excerpt(self.text_of(p.outer)).into_owned());
-        let shown = excerpt(self.text_of(range)).into_owned();
-        match callee {
-            "isinstance" => {
-                let subject = first.unwrap_or_else(|| "s".to_owned());
-                self.refuse(range, format!("`{shown}` is outside the language")).help(format!(
-                    "write `per_axis({subject}, i, n)`: item `i` of a sequence of `n`, or the scalar itself"
-                ));
-                Some(1)
-            }
-            "range" => {
-                self.refuse(range, "`range` is outside the language").help(
-                    "a comprehension runs over a sequence: an index of kind `Shape`, a sequence parameter, a tuple",
-                );
-                Some(2)
-            }
-            _ => {
-                let ExprKind::Attribute(_, name) = &base.expr.kind else { return None };
-                let (_, help) = METHODS.iter().find(|(method, _)| *method == &*name.value)?;
-                self.refuse(range, format!("`{shown}` calls a method, which is outside the language")).help(*help);
-                Some(2)
-            }
+    /// Reports a call of what Python has and the language has not.
+    fn refused_call(&mut self, callee: &str, base: &Parsed, args: &Arguments, range: TextRange) -> bool {
+        let shown = |parser: &Self, range| excerpt(parser.text_of(range)).into_owned();
+        if callee == "range" {
+            self.refuse(range, "`range` is outside the language")
+                .help("a comprehension runs over a sequence: an index of kind `Shape`, a sequence parameter, a tuple");
+            return true;
         }
+        if callee == "isinstance" {
+            let value = args.positional.first().map_or("s".to_owned(), |p| shown(self, p.outer));
+            let help = format!("write `per_axis({value}, i, n)`: item `i` of a sequence of `n`, or the scalar itself");
+            let message = format!("`{}` is outside the language", shown(self, range));
+            self.refuse(range, message).help(help);
+            return true;
+        }
+        let ExprKind::Attribute(_, name) = &base.expr.kind else { return false };
+        let Some((_, help)) = METHODS.iter().find(|(method, _)| *method == &*name.value) else { return false };
+        let message = format!("`{}` calls a method, which is outside the language", shown(self, range));
+        self.refuse(range, message).help(*help);
+        true
     }
 
     fn judge_arguments(&mut self, args: &Arguments) {
