@@ -28,8 +28,8 @@ struct Cutter<'t> {
     cut: Cut,
     /// The column of the first key.
     base: Option<usize>,
-    /// The first line of content in front of any key.
-    stray: Option<TextRange>,
+    /// The first line of content in front of any key, and its column.
+    stray: Option<(usize, TextRange)>,
     /// The first `---` or `...`, or the first content, whatever comes first.
     document: Option<TextRange>,
     /// How many bytes may still be looked ahead for the end of quotes and brackets. Enough for any sane file, and what
@@ -87,7 +87,9 @@ impl<'t> Cutter<'t> {
                 self.cut.findings.report(&codes::YAML_DOCUMENT, range, "", "...", message).help("remove the line");
             }
             self.document.get_or_insert(place);
-            let key = if column <= self.base.unwrap_or(column) { key_of_line(content) } else { None };
+            // What is indented deeper than the first content is part of it, whatever that was.
+            let outermost = self.base.or(self.stray.map(|(column, _)| column)).unwrap_or(column);
+            let key = if column <= outermost { key_of_line(content) } else { None };
             match key {
                 Some(_) if starts.len() >= MAX_ENTRIES => {
                     let message =
@@ -104,7 +106,7 @@ impl<'t> Cutter<'t> {
                     }
                     starts.push((above.unwrap_or(at), key));
                 }
-                None if starts.is_empty() => self.stray = self.stray.or(Some(place)),
+                None if starts.is_empty() => self.stray = self.stray.or(Some((column, place))),
                 None => {}
             }
             at = self.skip_construct(at, column, end);
@@ -117,13 +119,13 @@ impl<'t> Cutter<'t> {
         let head_text = self.text.get(..head).unwrap_or_default();
         characters::clean(head_text, &mut self.cut.findings);
         match (self.stray, starts.is_empty()) {
-            (Some(range), false) => {
+            (Some((_, range)), false) => {
                 let message = "this line belongs to no entry";
                 let help =
                     "a manifest is a mapping from op names to entries: `GemmFwdOp:` and what belongs to it, indented";
                 self.cut.findings.report(&codes::YAML_SYNTAX, range, "", "", message).help(help);
             }
-            (Some(range), true) => {
+            (Some((_, range)), true) => {
                 let first = self.text.get(usize::from(range.start())..).unwrap_or_default();
                 let what = match first.as_bytes() {
                     [b'-', b' ' | b'\t' | b'\n' | b'\r', ..] | [b'-'] | [b'[', ..] => {

@@ -575,9 +575,6 @@ impl<'t> Scanner<'t> {
     }
 
     fn skip_to_token(&mut self) {
-        if self.at == 0 && self.peek() == '\u{feff}' {
-            self.forward();
-        }
         loop {
             self.skip_spaces();
             self.skip_comment();
