@@ -12,6 +12,9 @@ use crate::text::{TextRange, TextSize};
 /// How many nodes the aliases of one entry may copy, all together.
 const ALIAS_BUDGET: usize = 100_000;
 
+/// A value whose tag is none of the core ones.
+const TAGGED: &str = "a tagged value";
+
 /// What a reading of an entry gave.
 pub(super) struct Composed {
     /// The root; nothing where the text holds no node.
@@ -34,16 +37,15 @@ pub(super) fn compose(text: &str, damage: &[TextRange]) -> Composed {
         path: String::new(),
         anchors: HashMap::default(),
         budget: ALIAS_BUDGET,
+        is_spent: false,
+        flow: Vec::new(),
     };
     let outcome = composer.document();
     composer.collect_faults();
     let path = std::mem::take(&mut composer.path);
     let (root, refusal) = match outcome {
         Ok(root) => (root, None),
-        Err(mut refusal) => {
-            refusal.flow = composer.scanner.innermost_flow();
-            (None, Some((path, refusal)))
-        }
+        Err(refusal) => (None, Some((path, refusal))),
     };
     Composed {
         root,
@@ -63,6 +65,10 @@ struct Composer<'t> {
     path: String,
     anchors: HashMap<&'t str, Anchor>,
     budget: usize,
+    /// Whether the budget's end has been told.
+    is_spent: bool,
+    /// Where the open brackets stand. The scanner may be ahead, and have closed some.
+    flow: Vec<usize>,
 }
 
 /// An anchored node; nothing while it is still being read.
@@ -122,18 +128,9 @@ impl<'t> Composer<'t> {
         let token = self.scanner.peek_token()?.clone();
         let at = usize::from(token.range.start());
         if let Some(quote) = self.scanner.long_quote_before(at) {
-            return Err(Refusal {
-                range: span(quote, quote + 1),
-                at,
-                construct: Some(quote),
-                flow: None,
-                is_limit: false,
-                message: "the text that this quote opens is not closed on its line, and what follows makes no sense"
-                    .into(),
-                help: Some("close the quote"),
-            });
+            return self.scanner.refuse_open_quote(quote);
         }
-        let in_flow = self.scanner.innermost_flow();
+        let in_flow = self.flow.last().copied();
         let (message, help) = match (&token.kind, in_flow) {
             (TokenKind::BlockMappingStart | TokenKind::BlockSequenceStart, None) => (
                 "the indentation of this line fits no block above it".to_owned(),
@@ -235,9 +232,12 @@ impl<'t> Composer<'t> {
         };
         let (nodes, levels) = measure(node);
         if nodes > self.budget || depth + levels > MAX_DEPTH {
-            let message = format!("the alias {shown} makes the entry too large to read");
-            let defect = self.findings.report(&codes::YAML_LIMIT, range, path, name, message);
-            defect.help(help).related(place, "the anchor is here");
+            if !self.is_spent {
+                let message = format!("the alias {shown} makes the entry too large to read");
+                let defect = self.findings.report(&codes::YAML_LIMIT, range, path, name, message);
+                defect.help(help).related(place, "the anchor is here");
+            }
+            self.is_spent = true;
             return unreadable;
         }
         self.budget -= nodes;
@@ -407,6 +407,7 @@ impl<'t> Composer<'t> {
 
     fn flow_sequence(&mut self, depth: usize) -> Compose<Node> {
         let open = self.take()?.range;
+        self.flow.push(open.start().into());
         let mut items = Vec::new();
         loop {
             if self.at(|kind| matches!(kind, TokenKind::FlowSequenceEnd))? {
@@ -440,12 +441,14 @@ impl<'t> Composer<'t> {
             items.push(item);
         }
         let close = self.take()?.range;
+        self.flow.pop();
         Ok(Node { range: open.cover(close), kind: NodeKind::Sequence(items) })
     }
 
     fn flow_mapping(&mut self, depth: usize) -> Compose<Node> {
         let ends = |kind: &TokenKind<'t>| matches!(kind, TokenKind::FlowEntry | TokenKind::FlowMappingEnd);
         let open = self.take()?.range;
+        self.flow.push(open.start().into());
         let mut pairs = Pairs::default();
         let mut first = true;
         loop {
@@ -474,6 +477,7 @@ impl<'t> Composer<'t> {
             self.add(&mut pairs, key, value);
         }
         let close = self.take()?.range;
+        self.flow.pop();
         Ok(self.mapping(pairs, open.cover(close)))
     }
 
@@ -548,6 +552,8 @@ impl<'t> Composer<'t> {
     fn judge_key(&mut self, key: &Node) {
         let message = match &key.kind {
             NodeKind::Unreadable => return,
+            // The tag has a defect of its own.
+            NodeKind::Scalar(scalar) if scalar.value == ScalarValue::Other(TAGGED) => return,
             NodeKind::Scalar(scalar) if scalar.value == ScalarValue::Str => {
                 self.judge_ambiguity(scalar, key.range);
                 return;
@@ -687,7 +693,7 @@ fn tagged(tag: &str, text: &str) -> ScalarValue {
         Some(name) => format!("tag:yaml.org,2002:{name}"),
         None => tag.strip_prefix("!<").and_then(|tag| tag.strip_suffix('>')).unwrap_or(tag).to_owned(),
     };
-    resolve::tagged(&full, text).unwrap_or(ScalarValue::Other("a tagged value"))
+    resolve::tagged(&full, text).unwrap_or(ScalarValue::Other(TAGGED))
 }
 
 /// A value as a message tells it from others: "the integer 8", "a string".

@@ -251,6 +251,20 @@ fn end_of_deeper(text: &str, end: usize, column: usize, dashes: bool) -> usize {
     last
 }
 
+/// The end of the lines below `end` that are indented with tabs as well.
+fn end_of_tabbed(text: &str, end: usize) -> usize {
+    let mut last = end;
+    loop {
+        let start = last + text.get(last..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+        let end = line_end(text, start);
+        let line = text.get(start..end).unwrap_or_default();
+        if start == last || !line.trim_start_matches(' ').starts_with('\t') {
+            return last;
+        }
+        last = end;
+    }
+}
+
 /// A bracket on an earlier line that is not closed before the block goes on is to blame for what is refused below it.
 fn blame(text: &str, refusal: Refusal) -> Refusal {
     let Some(open) = refusal.flow else { return refusal };
@@ -303,13 +317,21 @@ fn candidates(text: &str, refusal: &Refusal) -> Vec<(TextRange, Fill)> {
         }
         _ => {
             // A tab in front of the line is part of what is wrong with it.
-            let unit = span(line.content.min(culprit), end_of_deeper(text, line.end, line.column, false));
-            let fills = if line.has_dash && line.value.is_none() {
-                [Fill::Scalar, Fill::Pair, Fill::Blank]
+            let start = line.content.min(culprit);
+            let end = if start < line.content {
+                end_of_tabbed(text, line.end)
             } else {
-                [Fill::Pair, Fill::Blank, Fill::Scalar]
+                end_of_deeper(text, line.end, line.column, false)
             };
-            candidates.extend(fills.map(|fill| (unit, fill)));
+            let unit = span(start, end);
+            let fills = if start < line.content {
+                &[Fill::Blank][..]
+            } else if line.has_dash && line.value.is_none() {
+                &[Fill::Scalar, Fill::Pair, Fill::Blank]
+            } else {
+                &[Fill::Pair, Fill::Blank, Fill::Scalar]
+            };
+            candidates.extend(fills.iter().map(|&fill| (unit, fill)));
         }
     }
     candidates.retain(|(range, _)| !range.is_empty());

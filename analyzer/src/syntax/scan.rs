@@ -223,11 +223,6 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Where the innermost open flow collection starts.
-    pub(super) fn innermost_flow(&self) -> Option<usize> {
-        self.flow.last().copied()
-    }
-
     /// The quoted scalar over several lines that ends on the line of `at`, before it, if there is one.
     pub(super) fn long_quote_before(&self, at: usize) -> Option<usize> {
         let (start, end) = self.last_long_quote?;
@@ -243,7 +238,7 @@ impl<'t> Scanner<'t> {
                     break;
                 }
             }
-            self.fetch()?;
+            self.fetch().map_err(|refusal| Refusal { flow: self.flow.last().copied(), ..refusal })?;
         }
         Ok(())
     }
@@ -407,7 +402,8 @@ impl<'t> Scanner<'t> {
         self.refuse(range, message, help)
     }
 
-    fn refuse_open_quote<T>(&self, start: usize) -> Scan<T> {
+    /// Blames a quote that was not closed where it should have been.
+    pub(super) fn refuse_open_quote<T>(&self, start: usize) -> Scan<T> {
         let quote = self.char_at(start);
         Err(Refusal {
             range: span(start, start + 1),
