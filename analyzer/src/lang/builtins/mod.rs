@@ -1,6 +1,38 @@
 //! The built-ins: one table that serves checker, completion, hover, folding, codegen and workload instantiation.
 
+mod args;
+mod bind;
+mod generators;
+mod predicates;
+mod primitives;
+mod random;
+mod signature;
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
 use super::{DType, Value};
+
+pub use args::MAX_ITEMS;
+pub use bind::{BindProblem, Bound, bind};
+pub use random::{Random, WORKLOAD_SEED};
+
+/// Every built-in: primitives, `present` and `bytes`, generators, predicates, each group in the order of the reference.
+pub fn all() -> &'static [&'static Builtin] {
+    &ALL
+}
+
+/// The built-in called `name`.
+pub fn find(name: &str) -> Option<&'static Builtin> {
+    BY_NAME.get(name).copied()
+}
+
+static ALL: LazyLock<Vec<&'static Builtin>> =
+    LazyLock::new(|| primitives::TABLE.iter().chain(generators::TABLE).chain(predicates::TABLE).collect());
+
+static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Builtin>> =
+    LazyLock::new(|| ALL.iter().map(|&builtin| (builtin.name, builtin)).collect());
 
 /// A built-in function.
 #[derive(Debug)]
@@ -50,9 +82,9 @@ pub enum Takes {
     Int,
     /// A shape (any sequence of integers).
     Shape,
-    /// A sequence of integers.
+    /// A sequence of integers; in a predicate, another metadata tensor's contents too.
     SeqInt,
-    /// A sequence of anything the function iterates over: integers (`sum`, `max`, `min`), Booleans (`all`).
+    /// A sequence of anything.
     Seq,
     /// A sequence of Booleans.
     SeqBool,
@@ -116,7 +148,7 @@ pub enum Gives {
     Shape,
     /// `Seq[Int]`
     SeqInt,
-    /// A dtype: the last argument's set with its integral members turned into `float32`.
+    /// A dtype: the argument's set with its integral members turned into `float32`.
     Promoted,
     /// A dtype: one of the first argument's, or of the second's.
     Coalesced,
@@ -157,8 +189,11 @@ pub enum ResultShape {
 pub struct Predicate {
     /// The rank of the tensors it reads; `None` for any.
     pub rank: Option<usize>,
-    /// Whether the contents satisfy it. The error says what does not hold: "its last offset is 7, not 8".
+    /// Whether the contents satisfy it. The error says what does not hold: "entry 3 is 9, outside [0, 8)".
     pub holds: fn(&Contents<'_>, &[Argument<'_>]) -> Result<(), DomainError>,
+    /// Whether it holds of any contents whose values lie between the bounds, both included. Where it does, nothing need
+    /// be generated; where not, [`Predicate::holds`] decides.
+    pub implied: fn(bounds: (i128, i128), arguments: &[Argument<'_>]) -> bool,
 }
 
 /// The contents of a metadata tensor.
@@ -179,7 +214,7 @@ pub enum Argument<'a> {
     Tensor(Contents<'a>),
 }
 
-/// What seeds a generator: the workload seed, the op's name and the tensor's name, mixed.
+/// What seeds a generator: the workload seed, the op's name and the tensor's name, mixed; see [`Seed::new`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
