@@ -1,0 +1,307 @@
+//! `--check`: every defect, in order, in the format asked for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use rayon::prelude::*;
+use tileops_analyzer::defect::{Defect, Unreached, codes, nearest};
+use tileops_analyzer::suppress;
+use tileops_analyzer::text::{TextRange, TextSize};
+use tileops_analyzer::workspace::{FileKind, FileReport, Located};
+
+use crate::baseline::Baseline;
+use crate::cli::{Arguments, Format};
+use crate::config::Configs;
+use crate::diagnostic::{Diagnostic, JudgedFile, Level, Outcome, Related, count};
+use crate::discover;
+use crate::engine::{self, Group};
+use crate::exit::Exit;
+use crate::levels::{self, Levels};
+use crate::notes::Notes;
+use crate::render::{self, Style};
+use crate::{output, render::human};
+
+/// Checks once.
+pub(crate) fn run(arguments: &Arguments, notes: &Notes) -> Result<Exit> {
+    Ok(Checker::new(arguments)?.check(notes)?.0)
+}
+
+/// The ops that a run looks at.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    globs: GlobSet,
+    /// The globs as written; none selects every op.
+    pub(crate) written: Vec<String>,
+}
+
+impl Selection {
+    pub(crate) fn new(arguments: &Arguments) -> Result<Self> {
+        let mut builder = GlobSetBuilder::new();
+        for glob in &arguments.select_op {
+            builder.add(Glob::new(glob).with_context(|| format!("--select-op: `{glob}` is not a glob"))?);
+        }
+        let globs = builder.build().context("--select-op: the globs cannot be used together")?;
+        Ok(Selection { globs, written: arguments.select_op.clone() })
+    }
+
+    /// Whether every op is looked at.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.written.is_empty()
+    }
+
+    /// Whether an entry is looked at. One without a name is where nothing else is asked for.
+    pub(crate) fn selects(&self, entry: Option<&str>) -> bool {
+        self.is_everything() || entry.is_some_and(|name| self.globs.is_match(name))
+    }
+
+    /// What to say where no op of `names` is selected.
+    pub(crate) fn miss<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> String {
+        let written = self.written.join("`, `");
+        let close = self.written.first().and_then(|glob| nearest(glob, names));
+        match close {
+            Some(close) => format!("no op matches `{written}`; did you mean `{close}`?"),
+            None => format!("no op matches `{written}`"),
+        }
+    }
+}
+
+/// A check that can be made again and again.
+pub(crate) struct Checker<'a> {
+    arguments: &'a Arguments,
+    levels: Levels,
+    selection: Selection,
+    pool: rayon::ThreadPool,
+}
+
+impl<'a> Checker<'a> {
+    pub(crate) fn new(arguments: &'a Arguments) -> Result<Self> {
+        Ok(Checker {
+            arguments,
+            levels: Levels::from_arguments(arguments)?,
+            selection: Selection::new(arguments)?,
+            pool: engine::pool(arguments)?,
+        })
+    }
+
+    /// Checks, writes the report, and gives how it went and what was looked at.
+    pub(crate) fn check(&self, notes: &Notes) -> Result<(Exit, Vec<PathBuf>)> {
+        let arguments = self.arguments;
+        let mut configs = Configs::default();
+        let inputs = discover::discover(arguments, &mut configs)?;
+        for root in &inputs.barren {
+            notes.warning(&format!("`{root}` has no YAML file"));
+        }
+        let roots = inputs.roots.clone();
+        let mut outcome = self.pool.install(|| self.outcome(inputs, &configs));
+
+        let mut failed = !outcome.problems.is_empty();
+        failed |= say_config_notes(&configs, notes);
+        if !self.selection.is_everything() && outcome.entries() == 0 {
+            notes.error(&self.selection.miss(outcome.names()));
+            failed = true;
+        }
+        outcome.files.retain(|file| self.selection.is_everything() || !file.entries.is_empty());
+        if let Some(path) = &arguments.baseline {
+            Baseline::apply(path, arguments.write_baseline, &mut outcome, |entry| self.selection.selects(entry), notes)?;
+        }
+        self.say(&outcome, notes);
+
+        let format = arguments.format.unwrap_or(Format::Human);
+        let styled = match &arguments.output_file {
+            Some(_) => arguments.color == crate::cli::ColorChoice::Always,
+            None => arguments.color.applies_to(&std::io::stdout()),
+        };
+        let exit = self.exit(&outcome, failed);
+        let mut report = Vec::new();
+        let style = Style { styled, statistics: arguments.statistics, exit };
+        render::render(format, &outcome, &style, &mut report).context("cannot write the report")?;
+        if arguments.statistics && format != Format::Human {
+            notes.raw(&render::statistics(&outcome));
+        }
+        output::write(&report, arguments.output_file.as_deref())?;
+        Ok((exit, roots))
+    }
+
+    fn exit(&self, outcome: &Outcome, failed: bool) -> Exit {
+        if !outcome.bugs.is_empty() {
+            Exit::Bug
+        } else if failed {
+            Exit::Failure
+        } else if outcome.count(Level::Error) > 0
+            || (self.arguments.error_on_advisory && outcome.count(Level::Advisory) > 0)
+        {
+            Exit::Defects
+        } else {
+            Exit::Clean
+        }
+    }
+
+    /// Says what is not part of the report.
+    fn say(&self, outcome: &Outcome, notes: &Notes) {
+        for problem in &outcome.problems {
+            notes.error(&format!("cannot read `{}`: {}", problem.path, problem.message));
+        }
+        for bug in &outcome.bugs {
+            let entry = bug.entry.as_deref().map_or_else(String::new, |name| format!(" in `{name}`"));
+            notes.bug(&format!("internal error{entry} of `{}`: {}", bug.path, bug.message));
+        }
+        say_skipped(outcome, self.arguments.verbose, notes);
+        let human = self.arguments.format.is_none_or(|format| format == Format::Human);
+        if human && outcome.unreached > 0 && !self.arguments.unreached {
+            let judgments = count(outcome.unreached, "judgment", "judgments");
+            notes.note(&format!("{judgments} could not be made for want of a fact; --unreached lists them"));
+        }
+        if human && outcome.suppressed > 0 {
+            notes.note(&format!("{} suppressed by comments", count(outcome.suppressed, "defect is", "defects are")));
+        }
+        if human && outcome.baselined > 0 {
+            notes.note(&format!("{} held back by the baseline", count(outcome.baselined, "defect is", "defects are")));
+        }
+    }
+
+    /// Everything that is found in `inputs`.
+    fn outcome(&self, inputs: discover::Inputs, configs: &Configs) -> Outcome {
+        let judged = engine::judge(inputs, configs);
+        let mut outcome = Outcome {
+            skipped: judged.skipped,
+            problems: judged.problems,
+            bugs: judged.bugs,
+            ..Outcome::default()
+        };
+        for mut group in judged.groups {
+            let reports = std::mem::take(&mut group.report.files);
+            let parts: Vec<Part> = reports.into_par_iter().filter_map(|file| self.part(&group, file)).collect();
+            for part in parts {
+                outcome.diagnostics.extend(part.diagnostics);
+                outcome.files.push(part.file);
+                outcome.unreached += part.unreached;
+                outcome.suppressed += part.suppressed;
+                outcome.all_names.extend(part.names);
+            }
+        }
+        outcome.files.sort_by(|a, b| a.source.path.cmp(&b.source.path));
+        outcome.diagnostics.sort_by(Diagnostic::order);
+        outcome
+    }
+
+    /// One file's part of the outcome.
+    fn part(&self, group: &Group, mut report: FileReport) -> Option<Part> {
+        if let FileKind::Skipped(_) = report.kind {
+            return None;
+        }
+        let position = group.position(&report.path)?;
+        let source = group.source(position)?.clone();
+        if let Some(faults) = group.faults.get(&report.path) {
+            report_bad_bytes(&mut report, faults);
+        }
+        let suppressed = suppress::apply(&source.text, &mut report);
+        let names: Vec<_> = report.entries.iter().map(|(name, _)| name.clone()).collect();
+        let entries: Vec<_> = names.iter().filter(|name| self.selection.selects(name.as_deref())).cloned().collect();
+        // What is wrong with a file concerns each of its entries.
+        let selects = |entry: &Option<Arc<str>>| match entry {
+            Some(name) => self.selection.selects(Some(name)),
+            None => self.selection.is_everything() || !entries.is_empty(),
+        };
+
+        let mut diagnostics = Vec::new();
+        for Located { entry, defect } in report.defects.into_iter().filter(|located| selects(&located.entry)) {
+            let level = match self.levels.level(&group.config.levels, defect.code) {
+                levels::Level::Error => Level::Error,
+                levels::Level::Advisory => Level::Advisory,
+                levels::Level::Ignore => continue,
+            };
+            let Defect { code, range, path, subject, message, help, related } = defect;
+            let related = related.into_iter().filter_map(|related| {
+                let (file, range) = group.workspace.locate(position, &related.place)?;
+                Some(Related { source: group.source(file)?.clone(), range, message: related.message })
+            });
+            diagnostics.push(Diagnostic {
+                source: source.clone(),
+                entry,
+                rule: Some(code),
+                level,
+                path,
+                subject,
+                message,
+                help,
+                related: related.collect(),
+                range,
+            });
+        }
+        let unreached: Vec<_> = report.unreached.into_iter().filter(|(entry, _)| selects(entry)).collect();
+        let count = unreached.len();
+        for (entry, judgment) in unreached.into_iter().filter(|_| self.arguments.unreached) {
+            let message = judgment.message();
+            let Unreached { range, path, missing, .. } = judgment;
+            diagnostics.push(Diagnostic {
+                source: source.clone(),
+                entry,
+                rule: None,
+                level: Level::Unreached,
+                path,
+                subject: missing,
+                message,
+                help: None,
+                related: Vec::new(),
+                range,
+            });
+        }
+        let suppressed = suppressed.iter().filter(|located| selects(&located.entry)).count();
+        Some(Part { file: JudgedFile { source, entries }, names, diagnostics, unreached: count, suppressed })
+    }
+}
+
+/// What one file contributes.
+struct Part {
+    file: JudgedFile,
+    names: Vec<Option<Arc<str>>>,
+    diagnostics: Vec<Diagnostic>,
+    unreached: usize,
+    suppressed: usize,
+}
+
+/// Says what configuration files need said, and whether one of them cannot be followed.
+pub(crate) fn say_config_notes(configs: &Configs, notes: &Notes) -> bool {
+    let mut fatal = false;
+    for note in &configs.notes {
+        fatal |= note.fatal;
+        notes.raw(&human::config_note(note, notes.styled()));
+    }
+    fatal
+}
+
+/// Says which files were left alone: those that the command line named always, the others on demand.
+pub(crate) fn say_skipped(outcome: &Outcome, verbose: bool, notes: &Notes) {
+    let (said, counted): (Vec<_>, Vec<_>) = outcome.skipped.iter().partition(|skipped| verbose || skipped.named);
+    for skipped in said {
+        notes.note(&format!("skipped `{}`: {}", skipped.path, skipped.reason));
+    }
+    if !counted.is_empty() {
+        let files = count(counted.len(), "file that is no manifest", "files that are no manifests");
+        notes.note(&format!("skipped {files}; --verbose says which and why"));
+    }
+}
+
+/// Adds the bytes of a file that are no UTF-8 to its report, in place of what their stand-ins brought about.
+fn report_bad_bytes(report: &mut FileReport, faults: &[TextRange]) {
+    let touched = |range: TextRange| faults.iter().any(|fault| fault.intersect(range).is_some());
+    report.defects.retain(|located| !touched(located.defect.range));
+    report.unreached.retain(|(_, unreached)| !touched(unreached.range));
+    for &range in faults {
+        let within = |(_, entry): &&(Option<Arc<str>>, TextRange)| entry.contains_range(range);
+        let entry = report.entries.iter().find(within).and_then(|(name, _)| name.clone());
+        let what = if range.len() == TextSize::new(1) { "this byte is" } else { "these bytes are" };
+        let defect = Defect {
+            code: &codes::YAML_CHARACTER,
+            range,
+            path: String::new(),
+            subject: String::new(),
+            message: format!("{what} not UTF-8"),
+            help: Some("save the file as UTF-8".to_owned()),
+            related: Vec::new(),
+        };
+        report.defects.push(Located { entry, defect });
+    }
+}
