@@ -61,7 +61,8 @@ impl Baseline {
         let file = |shown: &str| relative(&normalized(Path::new(shown)), &folder);
         let (mut known, new) = match fs::read_to_string(path) {
             Ok(text) => {
-                let baseline: Baseline = serde_json::from_str(&text).with_context(|| format!("cannot read {}", place()))?;
+                let baseline: Baseline =
+                    serde_json::from_str(&text).with_context(|| format!("cannot read {}", place()))?;
                 if baseline.version != VERSION {
                     bail!("{} has version {}, not {VERSION}", place(), baseline.version);
                 }

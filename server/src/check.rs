@@ -104,7 +104,13 @@ impl<'a> Checker<'a> {
         }
         outcome.files.retain(|file| self.selection.is_everything() || !file.entries.is_empty());
         if let Some(path) = &arguments.baseline {
-            Baseline::apply(path, arguments.write_baseline, &mut outcome, |entry| self.selection.selects(entry), notes)?;
+            Baseline::apply(
+                path,
+                arguments.write_baseline,
+                &mut outcome,
+                |entry| self.selection.selects(entry),
+                notes,
+            )?;
         }
         self.say(&outcome, notes);
 
@@ -164,12 +170,8 @@ impl<'a> Checker<'a> {
     /// Everything that is found in `inputs`.
     fn outcome(&self, inputs: discover::Inputs, configs: &Configs) -> Outcome {
         let judged = engine::judge(inputs, configs);
-        let mut outcome = Outcome {
-            skipped: judged.skipped,
-            problems: judged.problems,
-            bugs: judged.bugs,
-            ..Outcome::default()
-        };
+        let mut outcome =
+            Outcome { skipped: judged.skipped, problems: judged.problems, bugs: judged.bugs, ..Outcome::default() };
         for mut group in judged.groups {
             let reports = std::mem::take(&mut group.report.files);
             let parts: Vec<Part> = reports.into_par_iter().filter_map(|file| self.part(&group, file)).collect();

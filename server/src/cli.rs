@@ -200,7 +200,8 @@ mod tests {
         assert_eq!(parse("x").expect("no mode").mode(), Mode::Server);
         assert_eq!(parse("x --check a b").expect("check").mode(), Mode::Check);
         assert_eq!(parse("x --rows").expect("rows").mode(), Mode::Rows);
-        for wrong in ["x --check --rows", "x --check --explain a", "x a.yaml", "x --statistics", "x --rows --unreached"] {
+        for wrong in ["x --check --rows", "x --check --explain a", "x a.yaml", "x --statistics", "x --rows --unreached"]
+        {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

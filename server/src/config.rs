@@ -72,6 +72,7 @@ impl Config {
 
     /// Reads the text of a configuration file. Whatever is wrong with it, everything else in it holds.
     pub(crate) fn parse(root: &Path, source: &Arc<Source>, notes: &mut Vec<ConfigNote>) -> Self {
+        let before = notes.len();
         let mut reader = Reader { source, notes };
         let (table, errors) = DeTable::parse_recoverable(&source.text);
         for error in errors {
@@ -99,6 +100,7 @@ impl Config {
                 _ => reader.unknown(&key, FILE_NAME, &["manifest", "formulas", "codes"]),
             }
         }
+        notes[before..].sort_by_key(|note| (note.range.start(), note.range.end()));
         config
     }
 }
@@ -264,7 +266,7 @@ mod tests {
         );
         assert_eq!(notes, []);
         assert_eq!(config.manifest, ["a", "b/c"]);
-        assert_eq!((config.package.as_deref(), config.names), (Some("x.y"), Some(vec!["n".to_owned()])));
+        assert_eq!((config.package.as_deref(), &config.names), (Some("x.y"), &Some(vec!["n".to_owned()])));
         let level = |code| config.levels.level(&Levels::default(), code);
         assert_eq!(level(&codes::UNKNOWN_KEY), Level::Advisory);
         assert_eq!(level(&codes::YAML_TAG), Level::Ignore);
@@ -274,8 +276,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_its_place_and_the_rest_holds() {
-        let (config, notes) =
-            parse("manifst = ['a']\nmanifest = ['m']\n[codes]\nunknown-kee = 'error'\nyaml-tag = 'eror'\nunknown-key = 3\n");
+        let (config, notes) = parse(
+            "manifst = ['a']\nmanifest = ['m']\n[codes]\nunknown-kee = 'error'\nyaml-tag = 'eror'\nunknown-key = 3\n",
+        );
         assert_eq!(config.manifest, ["m"]);
         let mut said: Vec<&str> = notes.iter().map(|(at, ..)| at.as_str()).collect();
         said.sort_unstable();

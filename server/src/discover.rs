@@ -72,7 +72,9 @@ fn default_roots(working: &Path, configs: &mut Configs) -> Result<Vec<PathBuf>> 
     }
     let folder = working.join(DEFAULT_FOLDER);
     if !folder.is_dir() {
-        bail!("no PATH is given, and there is neither a tileops.toml here or above nor a folder `{DEFAULT_FOLDER}` here");
+        bail!(
+            "no PATH is given, and there is neither a tileops.toml here or above nor a folder `{DEFAULT_FOLDER}` here"
+        );
     }
     Ok(vec![folder])
 }
@@ -91,7 +93,8 @@ impl Finder<'_> {
         }
         let mut any = false;
         let walk = WalkDir::new(root).sort_by_file_name().into_iter();
-        let visible = |item: &walkdir::DirEntry| item.depth() == 0 || !item.file_name().to_string_lossy().starts_with('.');
+        let visible =
+            |item: &walkdir::DirEntry| item.depth() == 0 || !item.file_name().to_string_lossy().starts_with('.');
         for item in walk.filter_entry(visible) {
             match item {
                 Ok(item) if is_yaml(item.path()) && item.path().is_file() => {

@@ -173,8 +173,7 @@ fn table(rows: &[Row<'_>]) -> String {
             for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
                 let gap = " ".repeat(width - cell.width());
                 // Numbers end where their neighbours end.
-                let aligned =
-                    if column + 2 >= columns { format!(" {gap}{cell}") } else { format!(" {cell}{gap}") };
+                let aligned = if column + 2 >= columns { format!(" {gap}{cell}") } else { format!(" {cell}{gap}") };
                 text.push_str(&aligned);
             }
             text.truncate(text.trim_end().len());

@@ -132,7 +132,9 @@ mod tests {
 
     #[test]
     fn bad_bytes_keep_every_offset() {
-        let Decoded::Text(text, faults) = decode(b"a: \xff\xfe\nb: \xc3\xa9\xe2\x82\n".to_vec()) else { panic!("text") };
+        let Decoded::Text(text, faults) = decode(b"a: \xff\xfe\nb: \xc3\xa9\xe2\x82\n".to_vec()) else {
+            panic!("text")
+        };
         assert_eq!(text, "a: __\nb: \u{e9}__\n");
         let ranges: Vec<(u32, u32)> = faults.iter().map(|r| (r.start().into(), r.end().into())).collect();
         assert_eq!(ranges, [(3, 5), (11, 13)]);
@@ -142,7 +144,10 @@ mod tests {
     fn what_is_no_text_is_said() {
         assert_eq!(decode(b"\xff\xfea\0".to_vec()), Decoded::NoText("it is UTF-16; a manifest is UTF-8"));
         assert!(matches!(decode(b"\x7fELF\0\xff".to_vec()), Decoded::NoText(_)));
-        assert!(matches!(decode((0x80..=0xff).cycle().flat_map(|b| [b, b'a']).take(400).collect()), Decoded::NoText(_)));
+        assert!(matches!(
+            decode((0x80..=0xff).cycle().flat_map(|b| [b, b'a']).take(400).collect()),
+            Decoded::NoText(_)
+        ));
         assert_eq!(decode(Vec::new()), Decoded::Text(String::new(), Vec::new()));
     }
 

@@ -1,8 +1,6 @@
 //! Reports for people: the source lines, what is marked in them, and what to write instead.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
-use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
 use tileops_analyzer::text::{TextRange, TextSize};
@@ -15,9 +13,9 @@ use crate::source::Source;
 /// How far apart two places of a file are still shown in one excerpt, in lines.
 const NEAR: u32 = 40;
 /// How much of a long line is shown before and behind what is marked, in bytes.
-const AROUND: usize = 100;
+const AROUND: usize = 30;
 /// The longest line that is shown whole, in bytes.
-const LONG: usize = 400;
+const LONG: usize = 2_000;
 
 pub(super) fn render(outcome: &Outcome, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let renderer = renderer(style.styled);
@@ -37,10 +35,8 @@ fn renderer(styled: bool) -> Renderer {
 /// What a configuration file needs said.
 pub(crate) fn config_note(note: &ConfigNote, styled: bool) -> String {
     let level = if note.fatal { Level::ERROR } else { Level::WARNING };
-    let mut group = excerpt(
-        level.primary_title(normalize_untrusted_str(&note.message)).element(origin(&note.source, note.range)),
-        &Excerpt { source: &note.source, range: note.range, also: Vec::new() },
-    );
+    let title = level.primary_title(normalize_untrusted_str(&note.message));
+    let mut group = excerpt(Group::with_title(title), &note.source, note.range, &[]);
     if let Some(help) = &note.help {
         group = group.element(Level::HELP.message(normalize_untrusted_str(help)));
     }
@@ -66,11 +62,8 @@ fn block(diagnostic: &Diagnostic, renderer: &Renderer) -> String {
             && !is_long(source, diagnostic.range)
     };
     let (near, far): (Vec<_>, Vec<_>) = diagnostic.related.iter().partition(is_near);
-    let also = near.iter().map(|related| (related.range, related.message.as_str())).collect();
-    let mut group = excerpt(
-        title.element(origin(source, diagnostic.range)),
-        &Excerpt { source, range: diagnostic.range, also },
-    );
+    let also: Vec<_> = near.iter().map(|related| (related.range, related.message.as_str())).collect();
+    let mut group = excerpt(Group::with_title(title), source, diagnostic.range, &also);
     let place = match (&diagnostic.entry, diagnostic.path.as_str()) {
         (Some(entry), "") => Some(format!("in `{entry}`")),
         (Some(entry), path) => Some(format!("in `{entry}`, at `{path}`")),
@@ -85,54 +78,38 @@ fn block(diagnostic: &Diagnostic, renderer: &Renderer) -> String {
     }
     let mut groups = vec![group];
     for related in far {
-        groups.push(excerpt(
-            Level::NOTE
-                .secondary_title(normalize_untrusted_str(&related.message))
-                .element(origin(&related.source, related.range)),
-            &Excerpt { source: &related.source, range: related.range, also: Vec::new() },
-        ));
+        let title = Level::NOTE.secondary_title(normalize_untrusted_str(&related.message));
+        groups.push(excerpt(Group::with_title(title), &related.source, related.range, &[]));
     }
     renderer.render(&groups)
 }
 
-fn origin(source: &Source, range: TextRange) -> Origin<'_> {
-    let at = source.line_column(range.start());
-    Origin::path(&*source.path).line(at.line as usize + 1).char_column(at.column as usize + 1)
-}
-
-/// Lines of a source, and what is marked in them.
-struct Excerpt<'s> {
-    source: &'s Source,
-    range: TextRange,
-    also: Vec<(TextRange, &'s str)>,
-}
-
-fn excerpt<'s>(group: Group<'s>, excerpt: &Excerpt<'s>) -> Group<'s> {
-    let Excerpt { source, range, also } = excerpt;
-    let marked = first_line(source, *range);
-    if is_long(source, *range) {
-        let (text, span) = clipped(source, marked);
-        let line = source.lines().line(range.start()) as usize + 1;
-        let snippet = Snippet::source(text).line_start(line).annotation(AnnotationKind::Primary.span(span));
-        return group.element(snippet);
+/// Adds the lines of `source` that hold `range` and the ranges of `also`, each of which has a label.
+fn excerpt<'s>(group: Group<'s>, source: &'s Source, range: TextRange, also: &[(TextRange, &str)]) -> Group<'s> {
+    let marked = first_line(source, range);
+    if is_long(source, range) {
+        let at = source.line_column(range.start());
+        let origin = Origin::path(&*source.path).line(at.line as usize + 1).char_column(at.column as usize + 1);
+        let text = normalize_untrusted_str(&around(source, marked));
+        return group.element(origin).element(Level::NOTE.message(format!("the line is long; here it reads `{text}`")));
     }
     let ranges: Vec<TextRange> = also.iter().map(|(range, _)| first_line(source, *range)).chain([marked]).collect();
     let lines = ranges.iter().map(|range| source.lines().line(range.start()));
     let first = lines.clone().min().unwrap_or(0);
     let last = lines.max().unwrap_or(0);
     let window = TextRange::new(source.lines().line_start(first), source.lines().line_start(last + 1));
-    let span = |range: TextRange| {
-        let start = usize::from(range.start().max(window.start()) - window.start());
-        start..usize::from(range.end().max(window.start()) - window.start()).max(start)
-    };
     let text = source.slice(window).trim_end_matches(['\n', '\r']);
-    let within = |span: Range<usize>| span.start.min(text.len())..span.end.min(text.len());
+    let span = |range: TextRange| {
+        let within = |offset: TextSize| usize::from(offset.max(window.start()) - window.start()).min(text.len());
+        within(range.start())..within(range.end())
+    };
     let mut snippet = Snippet::source(text)
+        .path(&*source.path)
         .line_start(first as usize + 1)
-        .annotation(AnnotationKind::Primary.span(within(span(marked))));
+        .annotation(AnnotationKind::Primary.span(span(marked)));
     for ((_, message), range) in also.iter().zip(&ranges) {
         let label = normalize_untrusted_str(message);
-        snippet = snippet.annotation(AnnotationKind::Context.span(within(span(*range))).label(label));
+        snippet = snippet.annotation(AnnotationKind::Context.span(span(*range)).label(label));
     }
     group.element(snippet)
 }
@@ -149,17 +126,13 @@ fn is_long(source: &Source, range: TextRange) -> bool {
     usize::from(source.line_range(source.lines().line(range.start())).len()) > LONG
 }
 
-/// The part of a long line around `marked`, and where that is in it.
-fn clipped(source: &Source, marked: TextRange) -> (Cow<'_, str>, Range<usize>) {
+/// The part of a long line around `marked`.
+fn around(source: &Source, marked: TextRange) -> String {
     let line = source.line_range(source.lines().line(marked.start()));
     let text = source.slice(line).trim_end_matches(['\n', '\r']);
     let start = usize::from(marked.start() - line.start()).min(text.len());
-    let end = usize::from(marked.end() - line.start()).min(text.len()).min(start + AROUND);
     let first = text.floor_char_boundary(start.saturating_sub(AROUND));
-    let last = text.ceil_char_boundary((end + AROUND).min(text.len()));
-    let end = text.floor_char_boundary(end).max(start);
+    let last = text.ceil_char_boundary((start + AROUND).min(text.len()));
     let (before, behind) = (if first > 0 { "…" } else { "" }, if last < text.len() { "…" } else { "" });
-    let shift = before.len();
-    let shown = format!("{before}{}{behind}", text.get(first..last).unwrap_or(""));
-    (Cow::Owned(shown), start - first + shift..end - first + shift)
+    format!("{before}{}{behind}", text.get(first..last).unwrap_or(""))
 }

@@ -41,9 +41,10 @@ pub(super) fn render(outcome: &Outcome, exit: Exit, out: &mut dyn Write) -> io::
     let mut fingerprints = Fingerprints::default();
     let results: Vec<Value> =
         outcome.diagnostics.iter().map(|diagnostic| result(diagnostic, &rules, &mut fingerprints)).collect();
-    let unread = outcome.problems.iter().map(|problem| {
-        notification(&problem.path, &format!("cannot read `{}`: {}", problem.path, problem.message))
-    });
+    let unread = outcome
+        .problems
+        .iter()
+        .map(|problem| notification(&problem.path, &format!("cannot read `{}`: {}", problem.path, problem.message)));
     let bugs = outcome.bugs.iter().map(|bug| notification(&bug.path, &format!("internal error: {}", bug.message)));
     let notifications: Vec<Value> = unread.chain(bugs).collect();
     let mut run = json!({
