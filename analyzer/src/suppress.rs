@@ -19,6 +19,9 @@ const MARK: &str = "tileops:";
 /// Takes the defects that the comments of `text` suppress out of `report`, the report of that text, and returns them.
 /// Suppressions that suppress nothing, or cannot be understood, become defects of the report.
 pub fn apply(text: &str, report: &mut FileReport) -> Vec<Located> {
+    if !text.contains(MARK) {
+        return Vec::new();
+    }
     let mut comments = leading_comments(text);
     comments.extend(&report.comments);
     comments.sort_by_key(|comment| (comment.start(), comment.end()));

@@ -25,7 +25,7 @@ use crate::{output, render::human};
 
 /// Checks once.
 pub(crate) fn run(arguments: &Arguments, notes: &Notes) -> Result<Exit> {
-    Ok(Checker::new(arguments)?.check(notes)?.0)
+    Checker::new(arguments)?.check(notes)
 }
 
 /// The ops that a run looks at.
@@ -85,15 +85,19 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Checks, writes the report, and gives how it went and what was looked at.
-    pub(crate) fn check(&self, notes: &Notes) -> Result<(Exit, Vec<PathBuf>)> {
+    /// The files and folders that a check looks at.
+    pub(crate) fn roots(&self) -> Result<Vec<PathBuf>> {
+        discover::roots(self.arguments, &mut Configs::default())
+    }
+
+    /// Checks, writes the report, and gives how it went.
+    pub(crate) fn check(&self, notes: &Notes) -> Result<Exit> {
         let arguments = self.arguments;
         let mut configs = Configs::default();
         let inputs = discover::discover(arguments, &mut configs)?;
         for root in &inputs.barren {
             notes.warning(&format!("`{root}` has no YAML file"));
         }
-        let roots = inputs.roots.clone();
         let mut outcome = self.pool.install(|| self.outcome(inputs, &configs));
 
         let mut failed = !outcome.problems.is_empty();
@@ -127,7 +131,7 @@ impl<'a> Checker<'a> {
             notes.raw(&render::statistics(&outcome));
         }
         output::write(&report, arguments.output_file.as_deref())?;
-        Ok((exit, roots))
+        Ok(exit)
     }
 
     fn exit(&self, outcome: &Outcome, failed: bool) -> Exit {

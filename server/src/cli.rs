@@ -45,23 +45,23 @@ pub(crate) struct Arguments {
     pub(crate) output_file: Option<PathBuf>,
 
     /// Report the judgments that could not be made, too, each with the fact that it lacks
-    #[arg(long, requires = "check")]
+    #[arg(long, requires = "check", conflicts_with_all = ["rows", "explain"])]
     pub(crate) unreached: bool,
 
     /// Report a code as an error
-    #[arg(long, value_name = "CODE", value_delimiter = ',', requires = "check")]
+    #[arg(long, value_name = "CODE", value_delimiter = ',', requires = "check", conflicts_with_all = ["rows", "explain"])]
     pub(crate) error: Vec<String>,
 
     /// Report a code as an advisory
-    #[arg(long, value_name = "CODE", value_delimiter = ',', requires = "check")]
+    #[arg(long, value_name = "CODE", value_delimiter = ',', requires = "check", conflicts_with_all = ["rows", "explain"])]
     pub(crate) warn: Vec<String>,
 
     /// Do not report a code
-    #[arg(long, value_name = "CODE", value_delimiter = ',', requires = "check")]
+    #[arg(long, value_name = "CODE", value_delimiter = ',', requires = "check", conflicts_with_all = ["rows", "explain"])]
     pub(crate) ignore: Vec<String>,
 
     /// Exit with 1 on advisories, too
-    #[arg(long, requires = "check")]
+    #[arg(long, requires = "check", conflicts_with_all = ["rows", "explain"])]
     pub(crate) error_on_advisory: bool,
 
     /// Look only at ops whose name matches, as in `Gemm*`
@@ -69,19 +69,19 @@ pub(crate) struct Arguments {
     pub(crate) select_op: Vec<String>,
 
     /// Count defects by code
-    #[arg(long, requires = "check")]
+    #[arg(long, requires = "check", conflicts_with_all = ["rows", "explain"])]
     pub(crate) statistics: bool,
 
     /// Leave out the defects that a file lists
-    #[arg(long, value_name = "FILE", requires = "check")]
+    #[arg(long, value_name = "FILE", requires = "check", conflicts_with_all = ["rows", "explain"])]
     pub(crate) baseline: Option<PathBuf>,
 
     /// Write the baseline: all defects where there is none yet, else what is left of it
-    #[arg(long, requires = "baseline", conflicts_with_all = ["watch", "select_op"])]
+    #[arg(long, requires = "baseline", conflicts_with_all = ["rows", "explain", "watch", "select_op"])]
     pub(crate) write_baseline: bool,
 
     /// Report again whenever a file changes
-    #[arg(long, requires = "check")]
+    #[arg(long, requires = "check", conflicts_with_all = ["rows", "explain"])]
     pub(crate) watch: bool,
 
     /// Say which files were skipped, and why

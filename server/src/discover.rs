@@ -37,24 +37,30 @@ pub(crate) struct Inputs {
     pub(crate) configs: Vec<Arc<Config>>,
     /// What could not be read.
     pub(crate) problems: Vec<Problem>,
-    /// The folders and files asked for.
-    pub(crate) roots: Vec<PathBuf>,
-    /// The roots that hold no YAML file, as they are shown.
+    /// The folders asked for that hold no YAML file, as they are shown.
     pub(crate) barren: Vec<String>,
 }
 
-/// Finds the files of a run. Fails where there is nothing to look for at all.
-pub(crate) fn discover(arguments: &Arguments, configs: &mut Configs) -> Result<Inputs> {
-    let working = std::env::current_dir().context("cannot tell the working folder")?;
-    let mut inputs = Inputs::default();
-    if arguments.paths.is_empty() {
-        inputs.roots = default_roots(&working, configs)?;
-    } else {
-        inputs.roots = arguments.paths.iter().filter(|path| path.as_os_str() != "-").map(|p| normalized(p)).collect();
+/// The files and folders that a run is about, standard input aside. Fails where there is nothing to look for at all.
+pub(crate) fn roots(arguments: &Arguments, configs: &mut Configs) -> Result<Vec<PathBuf>> {
+    if !arguments.paths.is_empty() {
+        return Ok(arguments
+            .paths
+            .iter()
+            .filter(|path| path.as_os_str() != "-")
+            .map(|path| normalized(path))
+            .collect());
     }
-    let mut finder = Finder { working, configs, inputs: &mut inputs };
-    for root in finder.inputs.roots.clone() {
-        finder.add_root(&root);
+    default_roots(&working_folder()?, configs)
+}
+
+/// Finds the files of a run.
+pub(crate) fn discover(arguments: &Arguments, configs: &mut Configs) -> Result<Inputs> {
+    let mut inputs = Inputs::default();
+    let roots = roots(arguments, configs)?;
+    let mut finder = Finder { working: working_folder()?, configs, inputs: &mut inputs };
+    for root in &roots {
+        finder.add_root(root);
     }
     if arguments.reads_stdin()
         && let Some(name) = &arguments.stdin_filename
@@ -64,6 +70,10 @@ pub(crate) fn discover(arguments: &Arguments, configs: &mut Configs) -> Result<I
     finder.add_siblings();
     inputs.problems.sort();
     Ok(inputs)
+}
+
+fn working_folder() -> Result<PathBuf> {
+    std::env::current_dir().context("cannot tell the working folder")
 }
 
 fn default_roots(working: &Path, configs: &mut Configs) -> Result<Vec<PathBuf>> {

@@ -19,6 +19,9 @@ use crate::source::{self, Decoded, Source};
 /// Enough for the deepest expression that the analyzer reads, in a build without optimization.
 const STACK_BYTES: usize = 16 << 20;
 
+/// The bytes that are no UTF-8, by the path of the file that has them.
+type Faults = BTreeMap<Arc<str>, Vec<TextRange>>;
+
 /// The files under one configuration, analyzed.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -28,8 +31,8 @@ pub(crate) struct Group {
     pub(crate) workspace: Workspace,
     /// The texts, in the order of the workspace's files.
     pub(crate) sources: Vec<Arc<Source>>,
-    /// The bytes that are no UTF-8, by the path of the file that has them.
-    pub(crate) faults: BTreeMap<Arc<str>, Vec<TextRange>>,
+    /// What is not UTF-8 in them.
+    pub(crate) faults: Faults,
     /// What was found.
     pub(crate) report: Report,
 }
@@ -68,8 +71,7 @@ fn judge_with(
 
     let files: Vec<(Arc<str>, Input)> = files.into_iter().collect();
     let texts: Vec<Result<Decoded>> = files.par_iter().map(|(_, input)| read(input)).collect();
-    let mut groups: Vec<(Vec<SourceFile>, BTreeMap<Arc<str>, Vec<TextRange>>)> =
-        known.iter().map(|_| Default::default()).collect();
+    let mut groups: Vec<(Vec<SourceFile>, Faults)> = known.iter().map(|_| Default::default()).collect();
     for ((path, input), text) in files.iter().zip(texts) {
         let message = match text {
             Ok(Decoded::Text(text, faults)) => {
@@ -124,7 +126,7 @@ fn read(input: &Input) -> Result<Decoded> {
 fn analyze_group(
     config: Arc<Config>,
     files: Vec<SourceFile>,
-    faults: BTreeMap<Arc<str>, Vec<TextRange>>,
+    faults: Faults,
     analyze: &(impl Fn(&Workspace, &EntryRef) -> EntryAnalysis + Sync),
     bugs: &mut Vec<Bug>,
 ) -> Group {

@@ -29,10 +29,10 @@ pub(crate) fn run(arguments: &Arguments, notes: &Notes) -> Result<Exit> {
     let mut watched: Vec<PathBuf> = Vec::new();
     loop {
         // What changes while a check runs starts another: everything is watched before it is read.
-        let (_, roots) = checker.check(notes)?;
-        for root in &roots {
+        for root in &checker.roots()? {
             watch(&mut watcher, &mut watched, root)?;
         }
+        checker.check(notes)?;
         notes.note("watching for changes; Ctrl-C ends it");
         // The channel is closed when the watcher is gone, and it is not.
         while let Ok(event) = receiver.recv() {
@@ -57,6 +57,10 @@ fn watch(watcher: &mut notify::RecommendedWatcher, watched: &mut Vec<PathBuf>, r
         _ => (root, RecursiveMode::Recursive),
     };
     if watched.iter().any(|known| known == path) {
+        return Ok(());
+    }
+    if !path.exists() {
+        // The check says that it is not there.
         return Ok(());
     }
     watcher.watch(path, mode).with_context(|| format!("cannot watch `{}`", path.display()))?;
