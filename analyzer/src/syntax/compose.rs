@@ -282,10 +282,11 @@ impl<'t> Composer<'t> {
         }
     }
 
-    fn is_damaged(&self, range: TextRange) -> Option<TextRange> {
+    /// All the damage that `range` touches.
+    fn damage_at(&self, range: TextRange) -> Option<TextRange> {
         let next = self.damage.partition_point(|damage| damage.end() <= range.start());
-        let damage = *self.damage.get(next)?;
-        (damage.start() < range.end() || (range.is_empty() && damage.start() <= range.start())).then_some(damage)
+        let touching = self.damage.get(next..)?.iter().take_while(|damage| damage.start() < range.end());
+        touching.copied().reduce(TextRange::cover)
     }
 
     /// The null that stands where nothing is written.
@@ -293,7 +294,7 @@ impl<'t> Composer<'t> {
         let range = TextRange::empty(at);
         // The empty place behind `x:` counts as damaged where the colon does.
         let before = TextRange::new(at.checked_sub(1.into()).unwrap_or(at), at);
-        if let Some(damage) = self.is_damaged(before) {
+        if let Some(damage) = self.damage_at(before) {
             return Node { range: TextRange::empty(damage.end()), kind: NodeKind::Unreadable };
         }
         Node {
@@ -310,10 +311,10 @@ impl<'t> Composer<'t> {
 
     fn scalar(&mut self, raw: RawScalar, range: TextRange, properties: &Properties<'t>) -> Node {
         self.collect_faults();
-        if raw.broken {
-            return Node { range, kind: NodeKind::Unreadable };
+        if let Some(damage) = self.damage_at(range) {
+            return Node { range: range.cover(damage), kind: NodeKind::Unreadable };
         }
-        if self.is_damaged(range).is_some() {
+        if raw.broken {
             return Node { range, kind: NodeKind::Unreadable };
         }
         let plain = raw.style == ScalarStyle::Plain;

@@ -5,6 +5,9 @@
 //! that is not closed, or behind which something stands that no YAML allows there, does not swallow the entries behind
 //! it: the cut is made, and the broken entry alone is broken.
 //!
+//! A line that stands as far out as a key, has none, and could not be part of anything above it (a key whose `:` is not
+//! written yet) begins a chunk of its own as well, without a key, so that the entry above stays whole.
+//!
 //! Comment lines directly above a key, at its column, belong to the key's chunk; any other comment to the chunk before.
 
 use super::scan::{Scanner, TokenKind, is_break, span};
@@ -90,6 +93,12 @@ impl<'t> Cutter<'t> {
             // What is indented deeper than the first content is part of it, whatever that was.
             let outermost = self.base.or(self.stray.map(|(column, _)| column)).unwrap_or(column);
             let key = if column <= outermost { key_of_line(content) } else { None };
+            // A line without a key that stands as far out as one can only be a broken entry, and not the one above.
+            let is_broken = key.is_none()
+                && column <= outermost
+                && content.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '"' | '\'' | '@' | '`'))
+                && starts.last().is_some_and(|(_, key)| key.is_some());
+            let key = if is_broken { Some(None) } else { key };
             match key {
                 Some(_) if starts.len() >= MAX_ENTRIES => {
                     let message =
@@ -99,7 +108,7 @@ impl<'t> Cutter<'t> {
                 }
                 Some(key) => {
                     let base = *self.base.get_or_insert(column);
-                    if column != base {
+                    if column != base && !is_broken {
                         let message = format!("this key stands {column} columns in, the first one {base}");
                         let defect = self.cut.findings.report(&codes::YAML_SYNTAX, place, "", trimmed, message);
                         defect.help("start every entry in the same column");

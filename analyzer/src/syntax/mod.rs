@@ -79,10 +79,8 @@ pub fn parse_entry(chunk: &str) -> EntryTree {
     if let Some(message) = beyond_limits(chunk) {
         let start = TextRange::empty(TextSize::new(0));
         findings.report(&codes::YAML_LIMIT, first_line(chunk), "", "", message);
-        let key = recover::read(
-            chunk.get(usize::from(first_line(chunk).start())..usize::from(first_line(chunk).end())).unwrap_or_default(),
-        );
-        let key = match key.root.map(|root| root.kind) {
+        let up_to_key = chunk.get(..usize::from(first_line(chunk).end())).unwrap_or_default();
+        let key = match recover::read(up_to_key).root.map(|root| root.kind) {
             Some(NodeKind::Mapping(pairs)) => pairs.into_iter().next().map(|pair| pair.key),
             _ => None,
         };
@@ -105,10 +103,14 @@ pub fn parse_entry(chunk: &str) -> EntryTree {
         Some(pair) => (pair.key, pair.value),
         None => {
             if findings.defects.is_empty() {
-                let message = "the entry has no key";
-                findings
-                    .report(&codes::YAML_SYNTAX, whole, "", "", message)
-                    .help("write it as `Name:` and what belongs to it");
+                let first = first_line(chunk);
+                let text = chunk.get(usize::from(first.start())..usize::from(first.end())).unwrap_or_default();
+                let message = match text {
+                    "" => "the entry has no key".to_owned(),
+                    text => format!("{} is no entry: no key with a `:` starts it", scan::shorten(text)),
+                };
+                let help = "write `Name:`, and below it, indented, what belongs to the entry";
+                findings.report(&codes::YAML_SYNTAX, first, "", "", message).help(help);
             }
             (unreadable(whole), unreadable(whole))
         }
@@ -121,12 +123,13 @@ pub fn parse_entry(chunk: &str) -> EntryTree {
     EntryTree { key, value, comments: recovered.comments, findings }
 }
 
+/// The first line that holds more than a comment, without its end; its start where it is very long.
 fn first_line(chunk: &str) -> TextRange {
     let mut start = 0;
     for line in chunk.split_inclusive(['\n', '\r']) {
         let content = line.trim_end();
         if !content.is_empty() && !content.starts_with('#') {
-            return scan::span(start, start + content.len().min(4096));
+            return scan::span(start, start + content.floor_char_boundary(4096));
         }
         start += line.len();
     }

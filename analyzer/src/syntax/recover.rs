@@ -105,18 +105,12 @@ pub(super) fn read(chunk: &str) -> Recovered {
 
 fn report(findings: &mut Findings, chunk: &str, path: &str, refusal: &Refusal) {
     let code = if refusal.is_limit { &codes::YAML_LIMIT } else { &codes::YAML_SYNTAX };
-    let range = span(boundary(chunk, refusal.range.start().into()), boundary(chunk, refusal.range.end().into()));
+    let range = span(
+        chunk.floor_char_boundary(refusal.range.start().into()),
+        chunk.floor_char_boundary(refusal.range.end().into()),
+    );
     let defect = findings.report(code, range, path, "", refusal.message.clone());
     defect.help = refusal.help.map(str::to_owned);
-}
-
-/// The last character boundary at or before `at`.
-fn boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 fn insert(damage: &mut Vec<TextRange>, range: TextRange) {
@@ -344,7 +338,7 @@ fn last_resorts(text: &str, refusal: &Refusal) -> Vec<(TextRange, Fill)> {
     let start = line_start(text, at);
     let end = text.trim_end().len();
     let mut resorts = Vec::new();
-    let above = line_start(text, boundary(text, start.saturating_sub(1)));
+    let above = line_start(text, text.floor_char_boundary(start.saturating_sub(1)));
     for from in [start, above] {
         let line = line_of(text, from);
         // The entry's own key is kept.
