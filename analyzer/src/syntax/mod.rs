@@ -140,7 +140,9 @@ fn beyond_limits(chunk: &str) -> Option<String> {
     if chunk.len() > MAX_ENTRY_BYTES {
         return Some(format!("the entry has {} bytes, more than the {MAX_ENTRY_BYTES} that are read", chunk.len()));
     }
-    let lines = chunk.bytes().filter(|b| matches!(b, b'\n' | b'\r')).count();
-    (lines > MAX_ENTRY_LINES * 2 || (lines > MAX_ENTRY_LINES && chunk.lines().count() > MAX_ENTRY_LINES))
+    let bytes = chunk.as_bytes();
+    let ends_line = |(i, &b): (usize, &u8)| b == b'\n' || (b == b'\r' && bytes.get(i + 1) != Some(&b'\n'));
+    let lines = bytes.iter().enumerate().filter(|&byte| ends_line(byte)).count();
+    (lines > MAX_ENTRY_LINES)
         .then(|| format!("the entry has more than {MAX_ENTRY_LINES} lines, which is as long as one may be"))
 }
