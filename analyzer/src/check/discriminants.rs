@@ -17,6 +17,12 @@ pub(crate) struct Variable {
     pub(crate) range: TextRange,
     /// What a point can say of it, the plainest first: absent, `false`, the first literal.
     pub(crate) options: Vec<Vec<Assignment>>,
+    /// Whether it is a parameter, and not a tensor or `out`.
+    pub(crate) is_param: bool,
+    /// Whether a point says its presence.
+    pub(crate) is_maybe: bool,
+    /// Whether a point says its value, a Boolean's or an enum's.
+    pub(crate) has_values: bool,
 }
 
 /// The discriminants that a name is: none, one, or presence and value.
@@ -58,9 +64,10 @@ pub fn discriminants(signature: &Signature, scope: &Scope) -> Vec<Discriminant> 
 }
 
 /// The variables of a point, in the order of the discriminants.
-pub(crate) fn variables(discriminants: &[Discriminant], declared: impl Fn(&str) -> TextRange) -> Vec<Variable> {
+pub(crate) fn variables(discriminants: &[Discriminant], scope: &Scope, otherwise: TextRange) -> Vec<Variable> {
     let mut variables: Vec<Variable> = Vec::new();
     for discriminant in discriminants {
+        let has_values = matches!(discriminant.kind, DiscriminantKind::Bool | DiscriminantKind::Enum(_));
         let values = values(&discriminant.kind);
         let absent_or = variables.last_mut().filter(|last| last.name == discriminant.name);
         match absent_or {
@@ -71,8 +78,11 @@ pub(crate) fn variables(discriminants: &[Discriminant], declared: impl Fn(&str) 
             }
             None => variables.push(Variable {
                 name: discriminant.name.clone(),
-                range: declared(&discriminant.name),
+                range: scope.get(&discriminant.name).map_or(otherwise, |symbol| symbol.range),
                 options: values.into_iter().map(|value| vec![value]).collect(),
+                is_param: scope.get(&discriminant.name).is_some_and(|symbol| symbol.role == SymbolRole::Param),
+                is_maybe: discriminant.kind == DiscriminantKind::Presence,
+                has_values,
             }),
         }
     }

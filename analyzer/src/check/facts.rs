@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::expr::{Axis, Call, Expr, ExprKind, Shape, ShapeKind};
+use crate::lang::Value;
 use crate::model::{ParamRole, Signature, Tensor};
 
 /// Every tensor, in the order `params`, `inputs`, `outputs`.
@@ -41,6 +42,14 @@ pub(crate) fn reads<'a>(expr: &'a Expr, visit: &mut dyn FnMut(Read<'a>)) {
     walk(expr, &mut Vec::new(), visit);
 }
 
+/// `v` of `v.value`, anything else as it is: what is narrowed by a guard is read by its name.
+pub(crate) fn without_value(expr: &Expr) -> &Expr {
+    match &expr.kind {
+        ExprKind::Attribute(base, field) if &*field.value == "value" => base,
+        _ => expr,
+    }
+}
+
 fn walk<'a>(expr: &'a Expr, bound: &mut Vec<&'a str>, visit: &mut dyn FnMut(Read<'a>)) {
     match &expr.kind {
         ExprKind::Name(name) => {
@@ -48,8 +57,8 @@ fn walk<'a>(expr: &'a Expr, bound: &mut Vec<&'a str>, visit: &mut dyn FnMut(Read
                 visit(Read::Value(name));
             }
         }
-        ExprKind::Attribute(base, field) => match &base.kind {
-            ExprKind::Name(name) if !bound.contains(&&**name) => visit(match &*field.value {
+        ExprKind::Attribute(base, field) => match without_value(base).kind {
+            ExprKind::Name(ref name) if !bound.contains(&&**name) => visit(match &*field.value {
                 "value" => Read::Value(name),
                 _ => Read::Field(name, &field.value),
             }),
@@ -108,4 +117,37 @@ pub(crate) fn has_error(expr: &Expr) -> bool {
     let mut found = matches!(expr.kind, ExprKind::Error(_));
     expr.for_each_child(&mut |child| found = found || has_error(child));
     found
+}
+
+/// As [`has_error`], for a shape.
+pub(crate) fn shape_has_error(shape: &Shape) -> bool {
+    match &shape.kind {
+        ShapeKind::Axes(axes) => axes.iter().any(|(Axis::One(expr) | Axis::Splice(expr))| has_error(expr)),
+        ShapeKind::Family(_, operands) => operands.iter().any(has_error),
+        ShapeKind::Error(_) => true,
+    }
+}
+
+/// The value of a literal.
+pub(crate) fn literal(expr: &Expr) -> Option<Value> {
+    Some(match &expr.kind {
+        ExprKind::Int(value) => Value::Int(*value),
+        ExprKind::Float(value) => Value::Float(*value),
+        ExprKind::Bool(value) => Value::Bool(*value),
+        ExprKind::None => Value::None,
+        ExprKind::Str(text) => Value::Str(text.clone()),
+        ExprKind::Tuple(items) => Value::Seq(items.iter().map(literal).collect::<Option<_>>()?),
+        _ => return None,
+    })
+}
+
+/// The nodes of a tree and its depth.
+pub(crate) fn extent(expr: &Expr) -> (usize, usize) {
+    let (mut nodes, mut depth) = (1_usize, 0_usize);
+    expr.for_each_child(&mut |child| {
+        let (below, deep) = extent(child);
+        nodes = nodes.saturating_add(below);
+        depth = depth.max(deep);
+    });
+    (nodes, depth + 1)
 }

@@ -1,14 +1,24 @@
 //! The judgments on one entry's signature: names, kinds, discriminants, families, effects, inference.
 
 mod branch;
+mod combos;
+mod describe;
 mod discriminants;
+mod effects;
 mod facts;
+mod families;
+mod groups;
+mod inference;
+mod linear;
+mod metadata;
 mod plan;
 mod point;
 mod scope;
+mod sheet;
 mod show;
 mod signature;
 mod types;
+mod view;
 
 pub use branch::{Branch, BranchCall, BranchRule, BranchTensor};
 pub use discriminants::discriminants;
@@ -17,3 +27,6 @@ pub use point::{Assignment, Discriminant, DiscriminantKind, Point};
 pub use scope::{FamilySymbol, Scope, Symbol, SymbolRole};
 pub use signature::{Checked, check_signature};
 pub use types::{kind_of_formal, kind_of_index, kind_of_type, union_of};
+
+#[cfg(test)]
+mod tests;

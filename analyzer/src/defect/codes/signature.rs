@@ -17,4 +17,19 @@ codes! {
     UNKNOWN_FUNCTION = "unknown-function", Error, "An expression calls a function that does not exist";
     MISPLACED_CALL = "misplaced-call", Error, "A function is called where it cannot be";
     CALL_ARGUMENTS = "call-arguments", Error, "A call's arguments do not fit the parameters of what it calls";
+
+    // Discriminants, families, effects, inference.
+    MANY_POINTS = "many-points", Advisory, "A group of discriminants has more combinations than can be checked at ease";
+    EMPTY_DOMAIN = "empty-domain", Error, "The refinements reject every combination of discriminants";
+    UNDECIDED_CONDITION = "undecided-condition", Error, "A condition reads something that no discriminant decides";
+    FAMILY_DEFINITION = "family-definition", Error, "The parts of a type family do not fit each other";
+    FAMILY_CASES = "family-cases", Error, "Not exactly one case of a type family matches";
+    FAMILY_APPLICATION = "family-application", Error, "A type family is applied to arguments that it cannot take";
+    UNUSED_FAMILY = "unused-family", Error, "No shape applies a type family";
+    REQUIRED_AFTER_OPTIONAL = "required-after-optional", Error, "A required input follows an optional one";
+    TENSOR_EFFECT = "tensor-effect", Error, "The effects of a signature's tensors contradict each other";
+    METADATA_TENSOR = "metadata-tensor", Error, "A metadata tensor cannot hold what generates or constrains it";
+    DTYPE_COMBOS = "dtype-combos", Error, "`dtype_combos` is no table of dtypes that a call can have";
+    UNUSED_INDEX = "unused-index", Error, "An index is declared and never used";
+    UNSOLVED_INDEX = "unsolved-index", Error, "Nothing in a call says what an index is";
 }

@@ -1,0 +1,502 @@
+//! What a signature says at one point: conditions decided, expressions folded, families applied, relevance, what the
+//! generators determine, and the inference plan.
+
+use std::sync::Arc;
+
+use super::families;
+use super::linear;
+use super::plan::{Anchor, Place, Plan, Step};
+use super::sheet::{Application, AxisItem, Bits, CallItem, Item, PointEnvironment, ShapeSheet, Sheet, Sym, When};
+use super::{Branch, BranchCall, BranchRule, BranchTensor, Point, SymbolRole};
+use crate::eval::Environment;
+use crate::expr::{Axis, Expr, ExprKind};
+use crate::lang::{Kind, Value};
+
+/// A branch with what its judgments need beside it.
+pub(crate) struct View {
+    pub(crate) branch: Branch,
+    /// Of each tensor, the items of its axes.
+    pub(crate) items: Vec<Option<Arc<[AxisItem]>>>,
+    /// Of each tensor, its dtype.
+    pub(crate) dtypes: Vec<Option<Item>>,
+    /// Of each tensor, why no case of its family gives its shape.
+    pub(crate) uncased: Vec<(usize, Uncased)>,
+    /// The symbols that the point reads, through `let`s too.
+    pub(crate) read: Bits,
+    /// Of each `let`, what it reads at the point.
+    pub(crate) lets: Vec<Option<Item>>,
+    pub(crate) rules: Vec<Item>,
+    pub(crate) formulas: Vec<Item>,
+    /// Whether something that could solve an index could not be read.
+    pub(crate) unsolvable: bool,
+}
+
+/// Why no single case of a family applies.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Uncased {
+    /// The family.
+    pub(crate) family: usize,
+    /// The cases that match: none, or more than one.
+    pub(crate) cases: Vec<usize>,
+    /// The scrutinees' values, as a message shows them: "`t` = true".
+    pub(crate) values: Vec<String>,
+}
+
+/// What the signature says at `point`.
+pub(crate) fn view(sheet: &Sheet, point: &Point, accepted: bool) -> View {
+    let completed = sheet.complete(point);
+    let environment = completed.environment();
+    let (point, lets) = (&completed.point, &completed.lets);
+    let fold = |item: &Item| if item.varies() { sheet.fold(item, &environment) } else { item.clone() };
+
+    let mut tensors = Vec::with_capacity(sheet.tensors.len());
+    let mut items = Vec::with_capacity(sheet.tensors.len());
+    let mut dtypes = Vec::with_capacity(sheet.tensors.len());
+    let mut uncased = Vec::new();
+    let mut read = Bits::default();
+    let mut poisoned = sheet.unread;
+    let mut unsolvable = sheet.unread_inputs || lets.iter().any(|l| l.as_ref().is_none_or(|item| item.broken));
+    for (position, tensor) in sheet.tensors.iter().enumerate() {
+        let facts = &tensor.facts;
+        let present = match &tensor.present {
+            When::Broken => None,
+            _ => point.present(&facts.name.value),
+        };
+        let absent = present == Some(false);
+        let mut add = |syms: &[Sym]| read.extend(syms);
+        let resolved = if absent { None } else { resolve(sheet, &tensor.shape, &environment) };
+        let (axes, axis_items) = match resolved {
+            Some(Resolved::Axes(items, axes)) => (Some(axes), Some(items)),
+            Some(Resolved::Uncased(why)) => {
+                uncased.push((position, why));
+                (None, None)
+            }
+            None => (None, None),
+        };
+        axis_items.iter().flat_map(|items| items.iter()).for_each(|axis| add(&axis.item.syms));
+        let dtype = tensor.dtype.as_ref().filter(|_| !absent).map(fold);
+        dtype.iter().for_each(|item| add(&item.syms));
+        let call =
+            |item: &CallItem| if item.vars.is_empty() { item.clone() } else { sheet.fold_call(item, &environment) };
+        let values = tensor.values.as_ref().filter(|_| !absent).map(call);
+        let requires: Vec<CallItem> = tensor.requires.iter().filter(|_| !absent).map(call).collect();
+        values.iter().chain(&requires).for_each(|call| add(&call.syms));
+        let mutated = match &tensor.mutated {
+            When::Always(mutated) => Some(*mutated),
+            When::Condition(item) => match fold(item).expr.kind {
+                ExprKind::Bool(mutated) => Some(mutated),
+                _ => None,
+            },
+            When::Point | When::Broken => None,
+        };
+        if !absent {
+            let whole = axis_items.as_ref().is_some_and(|items| items.iter().all(|axis| !axis.item.broken))
+                && dtype.as_ref().is_some_and(|item| !item.broken)
+                && present.is_some();
+            poisoned |= !whole;
+            unsolvable |= !whole && tensor.is_passed();
+        }
+        let public =
+            |call: &CallItem| BranchCall { call: call.call.clone(), range: call.range, path: call.path.clone() };
+        tensors.push(BranchTensor {
+            name: facts.name.value.clone(),
+            role: facts.role,
+            path: facts.path.clone(),
+            range: facts.name.range,
+            present,
+            axes,
+            shape_range: facts.shape.range(),
+            dtype: dtype.as_ref().map(|item| item.expr.clone()),
+            mutated,
+            write_only: facts.write_only.valid().copied().unwrap_or(false),
+            buffer: facts.buffer.valid().is_some(),
+            alias: facts.alias.valid().map(|alias| alias.value.clone()),
+            values: values.as_ref().map(public),
+            requires: requires.iter().map(public).collect(),
+        });
+        items.push(axis_items);
+        dtypes.push(dtype);
+    }
+
+    let rules: Vec<Item> = sheet.rules.iter().map(|rule| fold(&rule.item)).collect();
+    let formulas: Vec<Item> = sheet.formulas.iter().map(fold).collect();
+    for item in rules.iter().chain(&formulas) {
+        read.extend(&item.syms);
+    }
+    // A `let` passes on what it reads.
+    let mut pending: Vec<Sym> = read.iter().collect();
+    while let Some(sym) = pending.pop() {
+        let value = sheet.let_of.get(sym).copied().flatten().and_then(|l| lets.get(l)).and_then(Option::as_ref);
+        for &inner in value.iter().flat_map(|item| item.syms.iter()) {
+            if read.insert(inner) {
+                pending.push(inner);
+            }
+        }
+    }
+    let relevant: Vec<Sym> = sheet.indices.iter().copied().filter(|&sym| read.contains(sym)).collect();
+
+    let mut view = View {
+        branch: Branch {
+            point: point.clone(),
+            accepted,
+            tensors,
+            lets: sheet
+                .lets
+                .iter()
+                .zip(lets)
+                .filter_map(|(l, item)| Some((l.name.clone(), item.as_ref()?.expr.clone())))
+                .collect(),
+            rules: sheet
+                .rules
+                .iter()
+                .zip(&rules)
+                .map(|(rule, item)| BranchRule {
+                    position: rule.position,
+                    expr: item.expr.clone(),
+                    range: rule.range,
+                    path: rule.path.clone(),
+                })
+                .collect(),
+            relevant: relevant.iter().map(|&sym| sheet.symbols[sym].name.clone()).collect(),
+            solved_by_generator: Vec::new(),
+            plan: Plan::default(),
+            poisoned,
+        },
+        items,
+        dtypes,
+        uncased,
+        read,
+        lets: lets.clone(),
+        rules,
+        formulas,
+        unsolvable,
+    };
+    let by_generator = solved_by_generator(sheet, &view, &relevant);
+    view.branch.solved_by_generator = by_generator.iter().map(|&sym| sheet.symbols[sym].name.clone()).collect();
+    view.branch.plan = plan(sheet, &view, &relevant, &by_generator);
+    view
+}
+
+enum Resolved {
+    Axes(Arc<[AxisItem]>, Arc<[Axis]>),
+    Uncased(Uncased),
+}
+
+/// The axes of a shape at a point; nothing where it could not be read or the point does not decide its case.
+fn resolve(sheet: &Sheet, shape: &ShapeSheet, point: &PointEnvironment<'_>) -> Option<Resolved> {
+    match shape {
+        ShapeSheet::Broken => None,
+        ShapeSheet::Axes { items, axes, varies: false } => Some(Resolved::Axes(items.clone(), axes.clone())),
+        ShapeSheet::Axes { items, .. } => {
+            let items: Arc<[AxisItem]> = items
+                .iter()
+                .map(|axis| AxisItem {
+                    splice: axis.splice,
+                    item: if axis.item.varies() { sheet.fold(&axis.item, point) } else { axis.item.clone() },
+                })
+                .collect();
+            let axes = items
+                .iter()
+                .map(|axis| match axis.splice {
+                    true => Axis::Splice((*axis.item.expr).clone()),
+                    false => Axis::One((*axis.item.expr).clone()),
+                })
+                .collect();
+            Some(Resolved::Axes(items, axes))
+        }
+        ShapeSheet::Family(application) => resolve_family(sheet, application, point),
+    }
+}
+
+fn resolve_family(sheet: &Sheet, application: &Application, point: &PointEnvironment<'_>) -> Option<Resolved> {
+    let scrutinees: Vec<Item> = application
+        .scrutinees
+        .iter()
+        .map(|item| if item.varies() { sheet.fold(item, point) } else { item.clone() })
+        .collect();
+    let mut matching = Vec::new();
+    for (position, (patterns, _)) in application.cases.iter().enumerate() {
+        let mut matched = Some(true);
+        for (pattern, scrutinee) in patterns.iter().zip(&scrutinees) {
+            match families::matches(pattern, &scrutinee.expr, point) {
+                Some(true) => {}
+                Some(false) => {
+                    matched = Some(false);
+                    break;
+                }
+                None => matched = None,
+            }
+        }
+        if matched? {
+            matching.push(position);
+        }
+    }
+    if let [one] = matching.as_slice() {
+        return resolve(sheet, &application.cases[*one].1, point);
+    }
+    let family = &sheet.families.members[application.family];
+    let values = family
+        .scrutinees
+        .iter()
+        .zip(&scrutinees)
+        .map(|(&formal, item)| format!("`{}` = {}", family.formals[formal].0.value, show_scrutinee(&item.expr, point)))
+        .collect();
+    Some(Resolved::Uncased(Uncased { family: application.family, cases: matching, values }))
+}
+
+/// The value of a scrutinee as a message shows it.
+fn show_scrutinee(argument: &Expr, point: &PointEnvironment<'_>) -> String {
+    let name = super::facts::without_value(argument).as_name();
+    if let Some(constructor) = name.and_then(|name| point.field(name, "kind")) {
+        let fields = name.into_iter().flat_map(|name| {
+            point.point.assignments.iter().filter(move |(n, _)| &**n == name).flat_map(|(_, a)| match a {
+                super::Assignment::Constructor { fields, .. } => fields.as_slice(),
+                _ => &[],
+            })
+        });
+        let fields: Vec<String> =
+            fields.map(|(field, value)| format!("{field}: {}", super::describe::plain(value))).collect();
+        let constructor = super::describe::plain(&constructor);
+        return if fields.is_empty() {
+            format!("`{constructor}`")
+        } else {
+            format!("`{constructor}` with `{}`", fields.join(", "))
+        };
+    }
+    let value = name.and_then(|name| point.value(name)).or_else(|| super::facts::literal(argument));
+    value.map_or_else(|| format!("`{argument}`"), |value| super::describe::show(&value))
+}
+
+/// What one item of a shape can do for inference.
+enum Role {
+    /// It is computed from known names.
+    Check(Anchor),
+    /// It binds the symbol.
+    Bind { sym: Sym, anchor: Anchor, coefficient: i128, offset: Option<Arc<Expr>> },
+    /// Nothing yet.
+    Wait,
+}
+
+/// What is known while names are being solved.
+struct Known<'s> {
+    sheet: &'s Sheet,
+    known: Bits,
+}
+
+impl<'s> Known<'s> {
+    /// Everything but indices and `let`s.
+    fn parameters(sheet: &'s Sheet) -> Self {
+        let mut known = Bits::default();
+        for (sym, symbol) in sheet.symbols.iter().enumerate() {
+            if matches!(symbol.role, SymbolRole::Param | SymbolRole::Tensor(_)) {
+                known.insert(sym);
+            }
+        }
+        Known { sheet, known }
+    }
+
+    fn all(&self, syms: &[Sym]) -> bool {
+        syms.iter().all(|&sym| self.known.contains(sym))
+    }
+
+    /// What item `position` of a shape whose rank is known can do.
+    fn role(&self, items: &[AxisItem], position: usize) -> Role {
+        let Some(AxisItem { splice, item }) = items.get(position) else { return Role::Wait };
+        if item.broken {
+            return Role::Wait;
+        }
+        let fixed = |range: &[AxisItem]| range.iter().all(|a| !a.splice || (!a.item.broken && self.all(&a.item.syms)));
+        let left = fixed(&items[..position]);
+        let right = fixed(&items[position + 1..]);
+        let anchor = match (left, right) {
+            (true, _) => Anchor::Left,
+            (false, true) => Anchor::Right,
+            (false, false) => return Role::Wait,
+        };
+        let mut unknown = item.syms.iter().copied().filter(|&sym| !self.known.contains(sym));
+        let (first, second) = (unknown.next(), unknown.next());
+        let Some(sym) = first else { return Role::Check(anchor) };
+        if second.is_some() || self.sheet.symbols[sym].role != SymbolRole::Index {
+            return Role::Wait;
+        }
+        let symbol = &self.sheet.symbols[sym];
+        match (splice, &symbol.kind) {
+            (true, Kind::Shape) if left && right && item.expr.as_name() == Some(&symbol.name) => {
+                Role::Bind { sym, anchor: Anchor::Left, coefficient: 1, offset: None }
+            }
+            (false, Kind::Dim) => linear::solves(&item.expr, &symbol.name)
+                .map_or(Role::Wait, |(coefficient, offset)| Role::Bind { sym, anchor, coefficient, offset }),
+            _ => Role::Wait,
+        }
+    }
+}
+
+/// The relevant indices that generators determine, in the order of `forall`: what the row's own names, `let`s and the
+/// generators' result shapes give.
+fn solved_by_generator(sheet: &Sheet, view: &View, relevant: &[Sym]) -> Vec<Sym> {
+    let generated: Vec<usize> = (0..sheet.tensors.len())
+        .filter(|&t| view.branch.tensors[t].values.is_some() && view.branch.tensors[t].present != Some(false))
+        .collect();
+    if generated.is_empty() {
+        return Vec::new();
+    }
+    let mut shaped = Bits::default();
+    for &t in &generated {
+        for axis in view.items[t].iter().flat_map(|items| items.iter()) {
+            shaped.extend(&axis.item.syms);
+        }
+    }
+    let mut known = Known::parameters(sheet);
+    let mut given = Bits::default();
+    for &sym in relevant {
+        if matches!(sheet.symbols[sym].kind, Kind::DType(_)) || !shaped.contains(sym) {
+            known.known.insert(sym);
+            given.insert(sym);
+        }
+    }
+    loop {
+        let mut changed = compute_lets(sheet, view, &mut known, &mut |_| {});
+        for &t in &generated {
+            let Some(items) = &view.items[t] else { continue };
+            let arguments = view.branch.tensors[t].values.as_ref().map(|values| sheet.call_syms(&values.call));
+            if !arguments.is_some_and(|syms| known.all(&syms)) {
+                continue;
+            }
+            for position in 0..items.len() {
+                if let Role::Bind { sym, .. } = known.role(items, position) {
+                    changed |= known.known.insert(sym);
+                }
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    relevant.iter().copied().filter(|&sym| known.known.contains(sym) && !given.contains(sym)).collect()
+}
+
+/// Computes the `let`s that the point reads and whose names are known; whether there was one.
+fn compute_lets(sheet: &Sheet, view: &View, known: &mut Known<'_>, emit: &mut dyn FnMut(Step)) -> bool {
+    let mut changed = false;
+    for (position, l) in sheet.lets.iter().enumerate() {
+        let (Some(sym), Some(item)) = (l.sym, &view.lets[position]) else { continue };
+        if view.read.contains(sym) && !known.known.contains(sym) && !item.broken && known.all(&item.syms) {
+            known.known.insert(sym);
+            changed = true;
+            emit(Step::Let { name: l.name.clone(), value: item.expr.clone() });
+        }
+    }
+    changed
+}
+
+/// Finds an order in which the tensors passed in bind every index, by trying what is possible until nothing is.
+fn plan(sheet: &Sheet, view: &View, relevant: &[Sym], by_generator: &[Sym]) -> Plan {
+    struct State<'v> {
+        t: usize,
+        items: &'v Arc<[AxisItem]>,
+        axes: &'v Arc<[Axis]>,
+        done: Vec<bool>,
+        dtype_done: bool,
+        binds_splice: bool,
+    }
+    let mut known = Known::parameters(sheet);
+    let mut steps = Vec::new();
+    let mut states: Vec<State<'_>> = Vec::new();
+    for (t, tensor) in sheet.tensors.iter().enumerate() {
+        let branch = &view.branch.tensors[t];
+        if !tensor.is_passed() || branch.present == Some(false) {
+            continue;
+        }
+        let (Some(items), Some(axes)) = (&view.items[t], &branch.axes) else { continue };
+        steps.push(Step::CheckRank {
+            tensor: branch.name.clone(),
+            fixed: items.iter().filter(|axis| !axis.splice).count(),
+            open: items.iter().any(|axis| axis.splice),
+            range: branch.shape_range,
+        });
+        let done = vec![false; items.len()];
+        states.push(State { t, items, axes, done, dtype_done: false, binds_splice: false });
+    }
+    compute_lets(sheet, view, &mut known, &mut |step| steps.push(step));
+    loop {
+        let mut changed = false;
+        for state in &mut states {
+            let tensor = &view.branch.tensors[state.t];
+            for position in 0..state.items.len() {
+                if state.done[position] {
+                    continue;
+                }
+                let place =
+                    |anchor| Place { tensor: tensor.name.clone(), axes: state.axes.clone(), item: position, anchor };
+                let splice = state.items[position].splice;
+                match known.role(state.items, position) {
+                    Role::Wait => continue,
+                    Role::Check(anchor) if splice => steps.push(Step::CheckSplice { place: place(anchor) }),
+                    Role::Check(anchor) => steps.push(Step::CheckAxis { place: place(anchor) }),
+                    Role::Bind { sym, anchor, coefficient, offset } => {
+                        known.known.insert(sym);
+                        changed = true;
+                        let index = sheet.symbols[sym].name.clone();
+                        if splice {
+                            state.binds_splice = true;
+                            steps.push(Step::BindSplice { place: place(anchor), index });
+                        } else {
+                            steps.push(Step::BindAxis { place: place(anchor), index, coefficient, offset });
+                        }
+                    }
+                }
+                state.done[position] = true;
+            }
+            if let (false, Some(item)) = (state.dtype_done, &view.dtypes[state.t]) {
+                let unknown = item.syms.iter().copied().find(|&sym| !known.known.contains(sym));
+                match unknown {
+                    None if !item.broken => {
+                        steps.push(Step::CheckDType { tensor: tensor.name.clone(), dtype: item.expr.clone() });
+                        state.dtype_done = true;
+                    }
+                    Some(sym)
+                        if item.expr.as_name() == Some(&sheet.symbols[sym].name)
+                            && sheet.symbols[sym].role == SymbolRole::Index
+                            && matches!(sheet.symbols[sym].kind, Kind::DType(_)) =>
+                    {
+                        known.known.insert(sym);
+                        changed = true;
+                        let index = sheet.symbols[sym].name.clone();
+                        steps.push(Step::BindDType { tensor: tensor.name.clone(), index, range: item.expr.range });
+                        state.dtype_done = true;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        changed |= compute_lets(sheet, view, &mut known, &mut |step| steps.push(step));
+        if !changed {
+            break;
+        }
+    }
+    for state in &states {
+        let has_splice = state.items.iter().any(|axis| axis.splice);
+        if has_splice && !state.binds_splice && state.done.iter().all(|&done| done) {
+            let tensor = &view.branch.tensors[state.t];
+            steps.push(Step::CheckLength {
+                tensor: tensor.name.clone(),
+                axes: state.axes.clone(),
+                range: tensor.shape_range,
+            });
+        }
+    }
+    for item in &view.rules {
+        let decided = super::facts::literal(&item.expr) == Some(Value::Bool(true));
+        if !decided && !item.broken && known.all(&item.syms) {
+            steps.push(Step::Rule { rule: item.expr.clone() });
+        }
+    }
+    let unsolved = relevant
+        .iter()
+        .copied()
+        .filter(|&sym| matches!(sheet.symbols[sym].kind, Kind::Dim | Kind::Shape | Kind::DType(_)))
+        .filter(|&sym| !known.known.contains(sym) && !by_generator.contains(&sym))
+        .map(|sym| sheet.symbols[sym].name.clone())
+        .collect();
+    Plan { steps, unsolved }
+}
