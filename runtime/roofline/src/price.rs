@@ -81,7 +81,7 @@ pub enum Blank {
         /// What took it.
         source_name: String,
     },
-    /// The measured time is not a positive, finite number.
+    /// The measured time is none that a clock can give.
     #[error("its time is {0} ns")]
     NoTime(f64),
     /// The record has no FLOPs or no bytes.
@@ -153,6 +153,10 @@ fn reading(record: &Record, profile: &Profile) -> Result<Reading, Blank> {
     let compute_ns = flops as f64 / peak.effective * 1e9;
     let sol_ns = memory_ns.max(compute_ns);
     let efficiency = sol_ns / actual_ns;
+    // A time so short that the quotient overflows was not measured by any clock.
+    if !efficiency.is_finite() {
+        return Err(Blank::NoTime(actual_ns));
+    }
     let latency_bound = sol_ns < profile.latency_floor_ns && actual_ns < profile.latency_floor_ns;
     Ok(Reading {
         memory_ns,
@@ -197,4 +201,166 @@ fn breaches(record: &Record, profile: &Profile) -> Vec<Breach> {
 
 fn is_time(ns: f64) -> bool {
     ns.is_finite() && ns > 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Map;
+
+    use super::*;
+    use crate::record::{Device, SCHEMA, Timing};
+
+    /// 1 TB/s and 100 TFLOP/s effective, of 2 TB/s and 200 TFLOP/s theoretical.
+    const PROFILE: &str = "
+gpu: Test GPU
+hbm: {bandwidth: 2.0e+12, calibration: 0.5}
+cuda_core: {fp32: {flops: 2.0e+14, calibration: 0.5}}
+tensor_core: {bf16: {flops: 1.0e+15}}
+latency_floor_ns: 1000
+l2_bytes: 1000
+";
+
+    fn profile() -> Profile {
+        Profile::from_yaml(PROFILE).unwrap()
+    }
+
+    fn record(flops: u128, bytes: u128, busy_ns: f64) -> Record {
+        Record {
+            schema: SCHEMA.into(),
+            op: "AddFwdOp".into(),
+            case: "a".into(),
+            family: None,
+            dtype: None,
+            peer: None,
+            flops: Some(flops),
+            bytes: Some(bytes),
+            roof_key: Some("cuda_core.fp32".into()),
+            entry_hash: None,
+            timing: Some(Timing {
+                source: "cupti".into(),
+                device_busy_ns: busy_ns,
+                p10_ns: None,
+                p90_ns: None,
+                excluded_copies_ns: 0.0,
+                samples: None,
+                reason: None,
+                sm_clock_mhz: None,
+                extra: Map::new(),
+            }),
+            device: Some(Device { name: "Test GPU".into(), driver: None, cuda: None, extra: Map::new() }),
+            data_terms: Map::new(),
+            extra: Map::new(),
+        }
+    }
+
+    fn read(record: &Record) -> Reading {
+        price(record, &profile()).reading.unwrap()
+    }
+
+    fn blank(change: impl FnOnce(&mut Record)) -> String {
+        let mut record = record(1, 1_000_000, 1e6);
+        change(&mut record);
+        price(&record, &profile()).reading.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn section_1_2_times_use_effective_values_and_the_greater_is_the_speed_of_light() {
+        // 1e6 B at 1e12 B/s = 1 us; 3e8 FLOP at 1e14 FLOP/s = 3 us.
+        let reading = read(&record(300_000_000, 1_000_000, 6_000.0));
+        assert_eq!((reading.memory_ns, reading.compute_ns, reading.sol_ns), (1_000.0, 3_000.0, 3_000.0));
+        assert_eq!((reading.efficiency, reading.bound), (0.5, Bound::Compute));
+    }
+
+    #[test]
+    fn section_1_2_a_tie_is_memory_bound() {
+        assert_eq!(read(&record(100_000_000, 1_000_000, 6_000.0)).bound, Bound::Memory);
+    }
+
+    #[test]
+    fn section_1_2_actual_time_counts_the_excluded_copies() {
+        let mut copied = record(0, 1_000_000, 1_000.0);
+        copied.timing.as_mut().unwrap().excluded_copies_ns = 1_000.0;
+        assert_eq!(read(&copied).efficiency, 0.5);
+    }
+
+    #[test]
+    fn section_1_2_blank_never_guessed() {
+        assert_eq!(blank(|r| r.timing.as_mut().unwrap().source = "events".into()), "timed by events, not by CUPTI");
+        assert_eq!(blank(|r| r.bytes = Some(0)), "its bytes formula gives 0");
+        assert_eq!(
+            blank(|r| r.device.as_mut().unwrap().name = "Other".into()),
+            "the profile is of Test GPU, and it ran on Other"
+        );
+        assert_eq!(blank(|r| r.timing = None), "not timed");
+        assert_eq!(blank(|r| r.roof_key = None), "it states no roof key");
+        assert_eq!(blank(|r| r.roof_key = Some("tensor_core.fp8".into())), "the profile has no `tensor_core.fp8`");
+        assert_eq!(blank(|r| r.flops = None), "it states no FLOPs");
+        assert_eq!(blank(|r| r.timing.as_mut().unwrap().device_busy_ns = f64::NAN), "its time is NaN ns");
+    }
+
+    #[test]
+    fn section_1_2_latency_bound_needs_both_times_below_the_floor() {
+        assert!(read(&record(0, 500_000, 900.0)).latency_bound);
+        assert!(!read(&record(0, 500_000, 1_100.0)).latency_bound);
+        assert!(!read(&record(0, 1_100_000, 900.0)).latency_bound);
+    }
+
+    #[test]
+    fn section_4_3_verdicts_at_their_lines() {
+        let verdict = |busy| read(&record(0, 2_000_000, busy)).verdict;
+        assert_eq!(verdict(2_000.0 / 0.80), Verdict::AtCeiling);
+        assert_eq!(verdict(2_000.0 / 0.79), Verdict::None);
+        assert_eq!(verdict(2_000.0 / 1.05), Verdict::AtCeiling);
+        assert_eq!(verdict(2_000.0 / 1.06), Verdict::Anomaly);
+        // Launching dominates: no traction, so nothing is at its ceiling.
+        assert_eq!(read(&record(0, 900_000, 950.0)).verdict, Verdict::None);
+    }
+
+    #[test]
+    fn section_4_3_the_physics_check_is_against_theoretical_ceilings() {
+        let breaches = |r: &Record| price(r, &profile()).breaches.iter().map(|b| b.roof.clone()).collect::<Vec<_>>();
+        // 1.9e12 B/s is above the effective and below the theoretical bandwidth.
+        assert!(breaches(&record(0, 1_900_000, 1_000.0)).is_empty());
+        assert_eq!(breaches(&record(0, 2_100_000, 1_000.0)), ["hbm"]);
+        assert_eq!(breaches(&record(210_000_000, 1, 1_000.0)), ["cuda_core.fp32"]);
+        // A row without a reading can breach too.
+        let mut events = record(0, 2_100_000, 1_000.0);
+        events.timing.as_mut().unwrap().source = "events".into();
+        assert_eq!(breaches(&events), ["hbm"]);
+        assert_eq!(
+            price(&record(0, 2_100_000, 1_000.0), &profile()).breaches[0].to_string(),
+            "2.1000e12 bytes/s is above the theoretical 2.0000e12 of `hbm`"
+        );
+    }
+
+    #[test]
+    fn a_size_that_l2_could_serve_is_labelled_and_keeps_its_verdict() {
+        let reading = read(&record(0, 1_000, 1.2));
+        assert!(reading.fits_l2);
+        assert!(!read(&record(0, 1_001, 1.2)).fits_l2);
+    }
+
+    proptest! {
+        #[test]
+        fn efficiency_scales_as_it_must(flops in 0u128..1 << 60, bytes in 1u128..1 << 50, busy in 1.0f64..1e12) {
+            let one = read(&record(flops, bytes, busy));
+            let slower = read(&record(flops, bytes, busy * 2.0));
+            prop_assert!((one.efficiency - 2.0 * slower.efficiency).abs() <= 1e-9 * one.efficiency);
+            let more = read(&record(flops * 2, bytes * 2, busy));
+            prop_assert!((more.efficiency - 2.0 * one.efficiency).abs() <= 1e-9 * more.efficiency);
+            prop_assert_eq!(one.bound, more.bound);
+        }
+
+        #[test]
+        fn no_number_gives_a_nan(flops in any::<u128>(), bytes in any::<u128>(), busy in any::<f64>(), copies in any::<f64>()) {
+            let mut r = record(flops, bytes, busy);
+            r.timing.as_mut().unwrap().excluded_copies_ns = copies;
+            let priced = price(&r, &profile());
+            if let Ok(reading) = priced.reading {
+                prop_assert!(reading.efficiency.is_finite() && reading.efficiency >= 0.0);
+            }
+            prop_assert!(priced.breaches.iter().all(|b| !b.rate.is_nan()));
+        }
+    }
 }
