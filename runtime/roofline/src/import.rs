@@ -228,12 +228,7 @@ impl Case {
             dtype,
             entry_hash: None,
             timing: Some(timing),
-            device: assumptions.device.clone().map(|name| Device {
-                name,
-                driver: None,
-                cuda: None,
-                extra: Map::new(),
-            }),
+            device: assumptions.device.clone().map(|name| Device { name, driver: None, cuda: None, extra: Map::new() }),
             data_terms: Map::new(),
             extra,
         })
