@@ -360,7 +360,10 @@ impl Sheet {
         let mut node_of: FxHashMap<Arc<str>, usize> = FxHashMap::default();
         let mut nodes: Vec<(Node, Option<Expr>)> = Vec::new();
         for (position, l) in lets.iter().enumerate() {
-            node_of.entry(l.name.value.clone()).or_insert(nodes.len());
+            // Of two declarations of one name the first stands, and a `let` may be the second.
+            if self.let_of.contains(&Some(position)) {
+                node_of.entry(l.name.value.clone()).or_insert(nodes.len());
+            }
             nodes.push((Node::Let(position), l.value.valid().map(|f| f.expr.clone())));
         }
         for (position, tensor) in tensors.iter().enumerate() {
@@ -392,7 +395,12 @@ impl Sheet {
         self.let_surveys = vec![Survey { broken: true, open: true, ..Survey::default() }; lets.len()];
         self.lets = lets
             .iter()
-            .map(|l| LetSheet { name: l.name.value.clone(), sym: self.sym(&l.name.value), value: None })
+            .enumerate()
+            .map(|(position, l)| LetSheet {
+                name: l.name.value.clone(),
+                sym: self.sym(&l.name.value).filter(|&sym| self.let_of[sym] == Some(position)),
+                value: None,
+            })
             .collect();
         let mut ready: std::collections::BTreeSet<usize> = (0..nodes.len()).filter(|&n| waits[n] == 0).collect();
         let mut reached = vec![false; nodes.len()];
@@ -406,7 +414,8 @@ impl Sheet {
                 Node::Let(l) => {
                     self.let_surveys[l] = survey;
                     let value = expr.as_ref().map(|expr| self.item(expr));
-                    if let Some(constant) = value.as_ref().and_then(|item| facts::literal(&item.expr)) {
+                    let constant = value.as_ref().and_then(|item| facts::literal(&item.expr));
+                    if let Some(constant) = constant.filter(|_| self.lets[l].sym.is_some()) {
                         self.constant_lets.push((self.lets[l].name.clone(), constant));
                     }
                     self.lets[l].value = value;
@@ -473,7 +482,7 @@ impl Sheet {
                 Some(symbol) => match symbol.role {
                     SymbolRole::Index | SymbolRole::Tensor(_) => survey.open = true,
                     SymbolRole::Let => {
-                        match self.lets.iter().position(|l| l.name == *name).and_then(|l| self.let_surveys.get(l)) {
+                        match self.sym(name).and_then(|sym| self.let_of[sym]).and_then(|l| self.let_surveys.get(l)) {
                             Some(of_let) => survey.union(of_let),
                             None => survey.broken = true,
                         }
@@ -770,7 +779,7 @@ impl Sheet {
                         continue;
                     }
                     let item = self.fold(item, &PointEnvironment { point: &completed, lets: &lets });
-                    if let Some(value) = facts::literal(&item.expr) {
+                    if let Some(value) = facts::literal(&item.expr).filter(|_| self.lets[l].sym.is_some()) {
                         lets.push((self.lets[l].name.clone(), value));
                     }
                     folded[l] = Some(item);
