@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::check::{Checked, Scope, check_signature};
+use crate::check::{Checked, Scope, check_kinds, check_signature};
 use crate::defect::{Findings, codes};
 use crate::expr::{TypeExpr, TypeExprKind};
 use crate::lang::AdtTable;
 use crate::model::{Entry, ParamRole, read_entry};
+use crate::roofline::{self, Formulas, RooflinePlan};
 use crate::syntax::parse_entry;
 use crate::text::TextRange;
 use crate::workload::{Call, check_rows};
@@ -28,6 +29,8 @@ pub struct ParsedEntry {
 pub struct EntryContext<'a> {
     /// The ADTs that it can name.
     pub adts: &'a AdtTable,
+    /// The functions that its roofline can name.
+    pub formulas: &'a Formulas,
 }
 
 /// All that is known of one entry. Every range is relative to the entry's text.
@@ -39,6 +42,8 @@ pub struct EntryAnalysis {
     pub scope: Scope,
     /// Its signature at every point.
     pub checked: Checked,
+    /// What its generated roofline computes; nothing where emission would not be safe.
+    pub plan: Option<RooflinePlan>,
     /// The calls that its workload rows determine.
     pub calls: Vec<Call>,
     /// What is wrong with it, and what could not be judged, in their total order.
@@ -89,10 +94,12 @@ fn withdraw_unsure(read: &mut Findings, yaml: &Findings) {
 pub fn judge(parsed: &ParsedEntry, context: &EntryContext<'_>) -> EntryAnalysis {
     let ParsedEntry { entry, mut findings, comments } = parsed.clone();
     let scope = Scope::of(&entry, context.adts, &mut findings);
+    check_kinds(&entry, &scope, &mut findings);
     let checked = check_signature(&entry, &scope, context.adts, &mut findings);
+    let plan = roofline::analyze(&entry, &scope, &checked, context.formulas, &mut findings);
     let calls = check_rows(&entry, &scope, &checked, &mut findings);
     findings.normalize();
-    EntryAnalysis { entry, scope, checked, calls, findings, comments }
+    EntryAnalysis { entry, scope, checked, plan, calls, findings, comments }
 }
 
 /// Reads and judges the entry whose text is `chunk`.

@@ -18,6 +18,7 @@ use crate::analysis::{EntryAnalysis, EntryContext, ParsedEntry, judge, mentioned
 use crate::defect::{Findings, Place};
 use crate::lang::{Adt, AdtTable};
 use crate::model::is_builtin_type;
+use crate::roofline::Formulas;
 use crate::text::{TextRange, TextSize};
 use crate::workspace::{
     self, FileKind, FileOutline, FileReport, OpIndex, Summary, Types, across_files, folder, within_file,
@@ -34,6 +35,7 @@ pub struct AnalysisDb {
     storage: salsa::Storage<Self>,
     files: Arc<BTreeMap<Arc<str>, Source>>,
     project: Option<Project>,
+    formulas: Arc<Formulas>,
 }
 
 #[salsa::db]
@@ -62,6 +64,9 @@ struct Project {
     /// The files, in the order of their paths.
     #[returns(ref)]
     sources: Vec<Source>,
+    /// What is known of the functions that rooflines can name.
+    #[returns(clone)]
+    formulas: Arc<Formulas>,
 }
 
 /// A folder: one manifest.
@@ -183,7 +188,8 @@ fn entry_adts<'db>(db: &'db dyn Db, project: Project, entry: EntryText<'db>) -> 
 fn entry_analysis<'db>(db: &'db dyn Db, project: Project, entry: EntryText<'db>) -> Arc<EntryAnalysis> {
     let parsed = parsed(db, entry);
     let adts = entry_adts(db, project, entry);
-    Arc::new(judge(&parsed, &EntryContext { adts: &adts }))
+    let formulas = project.formulas(db);
+    Arc::new(judge(&parsed, &EntryContext { adts: &adts, formulas: &formulas }))
 }
 
 /// The ops of a folder.
@@ -257,7 +263,8 @@ impl Default for AnalysisDb {
 impl AnalysisDb {
     /// A database without files. `on_event` is told what salsa does: what it executes, what it reuses.
     pub fn new(on_event: Option<Box<dyn Fn(salsa::Event) + Send + Sync + 'static>>) -> Self {
-        AnalysisDb { storage: salsa::Storage::new(on_event), files: Arc::default(), project: None }
+        let formulas = Arc::new(Formulas::default());
+        AnalysisDb { storage: salsa::Storage::new(on_event), files: Arc::default(), project: None, formulas }
     }
 
     /// Sets a file's text, and adds the file where it is new. Snapshots that are in use are cancelled.
@@ -277,6 +284,18 @@ impl AnalysisDb {
         self.update_project();
     }
 
+    /// Sets what is known of the functions that rooflines can name. Snapshots that are in use are cancelled.
+    pub fn set_formulas(&mut self, formulas: Formulas) {
+        if *self.formulas == formulas {
+            return;
+        }
+        self.formulas = Arc::new(formulas);
+        if let Some(project) = self.project {
+            let formulas = self.formulas.clone();
+            project.set_formulas(self).to(formulas);
+        }
+    }
+
     /// Forgets a file.
     pub fn remove_file(&mut self, path: &str) {
         let Some(source) = Arc::make_mut(&mut self.files).remove(path) else { return };
@@ -291,7 +310,10 @@ impl AnalysisDb {
             Some(project) => {
                 project.set_sources(self).to(sources);
             }
-            None => self.project = Some(Project::new(self, sources)),
+            None => {
+                let formulas = self.formulas.clone();
+                self.project = Some(Project::new(self, sources, formulas));
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tileops_analyzer::defect;
+use tileops_analyzer::roofline::Formulas;
 use tileops_analyzer::suppress;
 use tileops_analyzer::text::{LineIndex, TextRange};
 use tileops_analyzer::workspace::{SourceFile, Workspace};
@@ -28,6 +29,9 @@ pub struct Found {
     pub indentation: usize,
 }
 
+/// The functions that the formula sources of cases and examples define.
+const FORMULAS: [&str; 2] = ["demo_roofline", "other_roofline"];
+
 /// Judges files that lie in one folder, suppression comments included.
 pub fn judge<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Found> {
     let files = files.into_iter().map(|(name, text)| SourceFile {
@@ -36,7 +40,9 @@ pub fn judge<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Fou
         configured: true,
         judged: true,
     });
-    let workspace = Workspace::new(files.collect());
+    let names = Some(FORMULAS.map(str::to_owned).into());
+    let formulas = Formulas { names, ..Formulas::default() };
+    let workspace = Workspace::new(files.collect()).with_formulas(formulas);
     let analyses = workspace.entries().iter().map(|entry| workspace.analyze(entry)).collect();
     let report = workspace.finish(analyses);
     let mut found = Vec::new();

@@ -8,7 +8,10 @@ mod effects;
 mod facts;
 mod families;
 mod groups;
+mod guards;
+mod infer;
 mod inference;
+mod kinds;
 mod linear;
 mod metadata;
 mod plan;
@@ -18,15 +21,21 @@ mod sheet;
 mod show;
 mod signature;
 mod types;
+mod value;
 mod view;
 
 pub use branch::{Branch, BranchCall, BranchRule, BranchTensor};
 pub use discriminants::discriminants;
+pub(crate) use facts::{reads, shape_reads, tensors};
+pub(crate) use infer::some_of;
+pub use infer::{Inference, Position};
+pub use kinds::check_kinds;
 pub use plan::{Anchor, Mismatch, Observed, Place, Plan, Step, execute};
 pub use point::{Assignment, Discriminant, DiscriminantKind, Point};
 pub use scope::{FamilySymbol, Scope, Symbol, SymbolRole};
 pub use signature::{Checked, check_signature};
 pub use types::{kind_of_formal, kind_of_index, kind_of_type, union_of};
+pub use value::{ValueProblem, value_of_index, value_of_node};
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::facts::reads;
-use super::show::show;
+use super::infer::{Inference, Position};
 use super::types::{kind_of_formal, kind_of_index, kind_of_type};
 use crate::defect::{Findings, codes, list};
 use crate::expr::{BoolOp, CompareOp, Expr, ExprKind};
@@ -61,6 +61,8 @@ pub struct Scope {
     families: Vec<FamilySymbol>,
     /// Names that a refused equality defines: their defect has been reported, their uses give no other.
     poisoned: BTreeSet<Arc<str>>,
+    /// Whether an output takes the caller's buffer, so that `out` is a name.
+    takes_out: bool,
     /// Whether every section that declares names could be read. Where not, a name that is not here may still be
     /// declared: it is unreached, not unknown.
     pub complete: bool,
@@ -80,7 +82,7 @@ impl Scope {
         let Some(signature) = entry.signature.valid() else {
             return Scope::default();
         };
-        let mut scope = Scope { complete: is_complete(signature), ..Scope::default() };
+        let mut scope = Scope { complete: is_complete(signature, findings), ..Scope::default() };
         for index in signature.forall.items() {
             let kind = index.kind.valid().map_or(Kind::Error, kind_of_index);
             scope.declare_named(&index.name, SymbolRole::Index, kind);
@@ -102,6 +104,8 @@ impl Scope {
         for tensor in signature.outputs.items() {
             scope.declare_named(&tensor.name, SymbolRole::Tensor(TensorRole::Output), Kind::Tensor);
         }
+        scope.takes_out = signature.outputs.is_malformed()
+            || signature.outputs.items().iter().any(|output| !output.buffer.is_absent());
         scope.families = signature.types.items().iter().map(|family| family_symbol(family, adts, findings)).collect();
         scope.declare_lets(signature.lets.items(), signature, findings);
         scope
@@ -128,8 +132,15 @@ impl Scope {
         for position in dependency_order(lets, findings) {
             let Some(item) = lets.get(position) else { continue };
             let Fact::Valid(formula, _) = &item.value else { continue };
-            let kind = Kind::Error;
-            let _ = formula;
+            let mut kind = Inference::new(self, Position::Let, &formula.path, findings).value(&formula.expr);
+            if !kind.takes_part_in_types() || kind == Kind::None {
+                let name = &item.name.value;
+                let message = format!("`{name}` is `{kind}`, and a `let` stands for something that types can read");
+                findings
+                    .report(&codes::KIND_MISMATCH, formula.expr.range, &*formula.path, &**name, message)
+                    .help("a `let` is an integer, a Boolean, a shape, a literal of an enum or a dtype");
+                kind = Kind::Error;
+            }
             let declared = self.positions.get(&item.name.value).and_then(|&at| self.symbols.get_mut(at));
             if let Some(symbol) = declared
                 && symbol.role == SymbolRole::Let
@@ -182,8 +193,7 @@ impl Scope {
         }
         findings
             .report(&codes::UNKNOWN_NAME, at.range, &*formula.path, &*name, format!("`{name}` is not declared"))
-            .help(format!("an equality does not define a name; write `let: {{{name}: …}}`"));
-        let _ = show(value);
+            .help(format!("an equality does not define a name; write `let: {{{name}: \"{value}\"}}`"));
         self.poisoned.insert(name);
     }
 
@@ -207,21 +217,35 @@ impl Scope {
         self.families.iter()
     }
 
+    /// Whether an output takes the caller's buffer, so that `present(out)` asks something.
+    pub fn takes_out(&self) -> bool {
+        self.takes_out
+    }
+
     /// Whether `name` is undeclared and that has been reported once for the whole entry.
     pub fn is_poisoned(&self, name: &str) -> bool {
         self.poisoned.contains(name)
     }
 }
 
-/// Whether every section that declares names could be read.
-fn is_complete(signature: &Signature) -> bool {
-    signature.complete
-        && !(signature.forall.is_malformed()
-            || signature.params.is_malformed()
-            || signature.inputs.is_malformed()
-            || signature.outputs.is_malformed()
-            || signature.types.is_malformed()
-            || signature.lets.is_malformed())
+/// Whether every section that declares names could be read: none is malformed, and YAML lost nothing in one.
+fn is_complete(signature: &Signature, findings: &Findings) -> bool {
+    const DECLARING: [&str; 6] = ["forall", "params", "inputs", "outputs", "types", "let"];
+    let malformed = signature.forall.is_malformed()
+        || signature.params.is_malformed()
+        || signature.inputs.is_malformed()
+        || signature.outputs.is_malformed()
+        || signature.types.is_malformed()
+        || signature.lets.is_malformed();
+    let lost = findings.defects.iter().filter(|defect| defect.code == &codes::YAML_SYNTAX).any(|defect| {
+        let mut keys = defect.path.split(['.', '[']);
+        match (keys.next(), keys.next()) {
+            (Some("" | "signature"), None) => true,
+            (Some("signature"), Some(section)) => DECLARING.contains(&section),
+            _ => false,
+        }
+    });
+    !malformed && !lost
 }
 
 fn family_symbol(family: &Family, adts: &AdtTable, findings: &mut Findings) -> FamilySymbol {

@@ -1,23 +1,20 @@
 //! How messages quote what the manifest says.
 
-use crate::expr::{Expr, ExprKind, TypeExpr, TypeExprKind};
+use crate::expr::Expr;
 
-/// The type as written, spaces normalized.
-pub(crate) fn show_type(ty: &TypeExpr) -> String {
-    match &ty.kind {
-        TypeExprKind::Name(name) => name.to_string(),
-        TypeExprKind::Literal(text) => format!("'{text}'"),
-        TypeExprKind::Apply(name, _) => format!("{}[…]", name.value),
-        TypeExprKind::Ellipsis => "...".into(),
-        TypeExprKind::Union(_) => "this union".into(),
-        TypeExprKind::Error => "this".into(),
-    }
+/// A message stays on a line or two: longer texts are cut.
+const LONGEST: usize = 60;
+
+/// The expression in backticks, cut where it is long.
+pub(crate) fn show(expr: &Expr) -> String {
+    format!("`{}`", cut(&expr.to_string()))
 }
 
-/// The expression, in backticks where it is short.
-pub(crate) fn show(expr: &Expr) -> String {
-    match &expr.kind {
-        ExprKind::Name(name) => format!("`{name}`"),
-        _ => "this expression".into(),
+/// `text` on one line, cut where it is long.
+pub(crate) fn cut(text: &str) -> String {
+    let mut cut: String = text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        cut.push('…');
     }
+    cut
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::show::show_type;
 use crate::defect::{Findings, codes, list, nearest, nearest_first};
 use crate::expr::{TypeExpr, TypeExprKind};
 use crate::lang::{AdtTable, DType, DTypeSet, Kind, Literals};
@@ -80,7 +79,7 @@ pub fn kind_of_formal(ty: &TypeExpr, adts: &AdtTable, path: &str, findings: &mut
         }
         TypeExprKind::Apply(..) | TypeExprKind::Ellipsis => {}
     }
-    let text = show_type(ty);
+    let text = ty.to_string();
     let known: Vec<&str> = FORMALS.into_iter().chain(adts.iter().map(|adt| &*adt.name)).collect();
     let order = nearest_first(&text, known);
     findings
@@ -135,7 +134,7 @@ impl Reader<'_> {
                 "Literal" => self.refuse(ty, "write the literals themselves: `'a' | 'b'`"),
                 name if is_foreign(name) || PYTHON_TYPES.contains(&name) => {
                     // The arguments of a foreign generic say nothing to the language.
-                    Kind::Opaque(show_type(ty).into())
+                    Kind::Opaque(ty.to_string().into())
                 }
                 name => {
                     let name: Arc<str> = name.into();
@@ -217,7 +216,7 @@ impl Reader<'_> {
     }
 
     fn refuse(&mut self, ty: &TypeExpr, help: &str) -> Kind {
-        let text = show_type(ty);
+        let text = ty.to_string();
         self.findings
             .report(&codes::PARAMETER_TYPE, ty.range, self.path, &*text, format!("`{text}` is no type of a parameter"))
             .help(help);

@@ -1,6 +1,12 @@
 //! The roofline field: whether it can be emitted, and what would be.
 
+mod analysis;
+mod formulas;
+
 use std::sync::Arc;
+
+pub use analysis::analyze;
+pub use formulas::{FormulaLanguage, Formulas, formula_names};
 
 use crate::check::Point;
 use crate::expr::{Expr, Shape};

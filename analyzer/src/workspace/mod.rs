@@ -23,6 +23,7 @@ pub use file::{FileKind, FileOutline, Types, folder, outline, types};
 use crate::analysis::{EntryAnalysis, EntryContext, analyze_entry};
 use crate::defect::{Defect, Findings, Place, Unreached};
 use crate::lang::AdtTable;
+use crate::roofline::Formulas;
 use crate::text::{TextRange, TextSize};
 
 /// A file, as it is given to the analyzer.
@@ -59,6 +60,7 @@ pub struct Workspace {
     /// Folder, then op, to the positions of its entries; looked up, never iterated.
     declarations: FxHashMap<Arc<str>, FxHashMap<Arc<str>, Vec<usize>>>,
     none: AdtTable,
+    formulas: Formulas,
 }
 
 /// A defect and the entry that it is in.
@@ -132,7 +134,20 @@ impl Workspace {
             folder.entry(name.clone()).or_default().push(position);
         }
         let none = AdtTable::new(Vec::new(), true);
-        Workspace { files, outlines, types: read, entries, declarations, none }
+        let formulas = Formulas::default();
+        Workspace { files, outlines, types: read, entries, declarations, none, formulas }
+    }
+
+    /// With what is known of the functions that rooflines can name.
+    #[must_use]
+    pub fn with_formulas(mut self, formulas: Formulas) -> Self {
+        self.formulas = formulas;
+        self
+    }
+
+    /// What is known of the functions that rooflines can name.
+    pub fn formulas(&self) -> &Formulas {
+        &self.formulas
     }
 
     /// The files, in the order of their paths.
@@ -163,7 +178,7 @@ impl Workspace {
 
     /// Analyzes one entry. Any thread may analyze any entry.
     pub fn analyze(&self, entry: &EntryRef) -> EntryAnalysis {
-        analyze_entry(self.entry_text(entry), &EntryContext { adts: self.adts(entry.file) })
+        analyze_entry(self.entry_text(entry), &EntryContext { adts: self.adts(entry.file), formulas: &self.formulas })
     }
 
     /// Where a place that a defect in `file` names stands: a file and characters of it.

@@ -1,0 +1,302 @@
+//! Every defect of a roofline, and whether it can be emitted.
+
+use std::sync::Arc;
+
+use super::{Bytes, Formulas, RooflineBody, RooflinePlan, Term};
+use crate::check::{Assignment, Branch, Checked, Inference, Point, Position, Scope};
+use crate::defect::{Findings, Severity, codes, nearest_first};
+use crate::eval::fold;
+use crate::expr::{Expr, ExprKind, Ident, Shape, ShapeKind};
+use crate::lang::Value;
+use crate::model::{Condition, Entry, Fact, Formula, Roofline, Status, TensorRole};
+
+/// As many points as a plan has arms at most. A formula that takes more branches than that is emitted by none.
+const MOST_ARMS: usize = 4096;
+
+/// Judges the roofline of `entry`. `findings` holds what the passes before found: where that has an error outside the
+/// rows, or the roofline itself has one, nothing can be emitted and there is no plan.
+pub fn analyze(
+    entry: &Entry,
+    scope: &Scope,
+    checked: &Checked,
+    formulas: &Formulas,
+    findings: &mut Findings,
+) -> Option<RooflinePlan> {
+    let roofline = entry.roofline.valid()?;
+    judge_mode(entry, roofline, findings);
+    if let Fact::Valid(func, _) = &roofline.func {
+        judge_func(entry, func, formulas, findings);
+    }
+    for (key, fact) in [("flops", &roofline.flops), ("bytes", &roofline.bytes)] {
+        if let Fact::Valid(formula, _) = fact {
+            let taker = format!("`{key}`");
+            Inference::new(scope, Position::Roofline, &formula.path, findings).integer(&formula.expr, &taker);
+        }
+    }
+    if !is_safe(findings) || entry.signature.valid().is_none() {
+        return None;
+    }
+    match (&roofline.flops, &roofline.bytes, &roofline.func) {
+        (Fact::Absent(_), Fact::Absent(_), Fact::Valid(func, _)) => {
+            let arm = (Point::default(), RooflineBody::Func(func.value.clone()));
+            Some(RooflinePlan { arms: vec![arm] })
+        }
+        (Fact::Valid(flops, _), bytes, Fact::Absent(_)) if !bytes.is_malformed() => {
+            inline_plan(entry, flops, bytes.valid(), checked, findings)
+        }
+        _ => None,
+    }
+}
+
+/// Whether nothing found so far makes emission unsafe. Rows and stages are not emitted.
+fn is_safe(findings: &Findings) -> bool {
+    findings.defects.iter().all(|defect| {
+        defect.code.severity != Severity::Error
+            || defect.path.starts_with("workloads")
+            || defect.path.starts_with("composition")
+    })
+}
+
+fn judge_mode(entry: &Entry, roofline: &Roofline, findings: &mut Findings) {
+    let (flops, bytes, func) = (!roofline.flops.is_absent(), !roofline.bytes.is_absent(), !roofline.func.is_absent());
+    let path = "roofline";
+    if func && (flops || bytes) {
+        let inline = if flops { ("flops", &roofline.flops) } else { ("bytes", &roofline.bytes) };
+        let message = format!("a roofline has `{}` or `func`, not both", inline.0);
+        findings
+            .report(&codes::ROOFLINE_MODE, roofline.func.range(), "roofline.func", "func", message)
+            .help("write formulas (`flops`, and `bytes` where they are not the sum of the tensors), or name a function")
+            .related(inline.1.range(), format!("`{}` is written here", inline.0));
+    } else if bytes && !flops {
+        findings
+            .report(
+                &codes::ROOFLINE_MODE,
+                roofline.bytes.range(),
+                "roofline.bytes",
+                "bytes",
+                "a roofline with `bytes` needs `flops`",
+            )
+            .help("an op that computes nothing has `flops: \"0\"`");
+    } else if !flops && !func {
+        findings
+            .report(&codes::ROOFLINE_MODE, entry.roofline.range(), path, path, "a roofline needs `flops` or `func`")
+            .help("write `flops: \"<formula>\"`, or `func: <function>` where the cost needs code");
+    }
+}
+
+fn judge_func(entry: &Entry, func: &Ident, formulas: &Formulas, findings: &mut Findings) {
+    let path = "roofline.func";
+    let package = &formulas.package;
+    let name = func.value.strip_prefix(package.as_str()).and_then(|rest| rest.strip_prefix('.'));
+    let Some(name) = name.filter(|name| is_identifier(name)) else {
+        let last = func.value.rsplit('.').next().unwrap_or_default();
+        let help =
+            if is_identifier(last) { format!("write `{package}.{last}`") } else { format!("write `{package}.<name>`") };
+        let message = format!("`{}` is not a function of `{package}`", func.value);
+        findings.report(&codes::FORMULA_PATH, func.range, path, &*func.value, message).help(help);
+        return;
+    };
+    if !matches!(entry.status, Fact::Valid(Status::Implemented, _)) {
+        return;
+    }
+    match &formulas.names {
+        None => findings.unreached(func.range, path, format!("whether `{name}` exists"), "the formula sources"),
+        Some(names) if names.contains(name) => {}
+        Some(names) => {
+            let order = nearest_first(name, names.iter().map(String::as_str));
+            let help = if order.is_empty() {
+                "the formula sources define no function".to_owned()
+            } else {
+                format!("they define {}", crate::check::some_of(&order, "and"))
+            };
+            let message = format!("the formula sources define no `{name}`");
+            findings.report(&codes::UNKNOWN_FORMULA, func.range, path, name, message).help(help);
+        }
+    }
+}
+
+fn is_identifier(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn inline_plan(
+    entry: &Entry,
+    flops: &Formula,
+    bytes: Option<&Formula>,
+    checked: &Checked,
+    findings: &mut Findings,
+) -> Option<RooflinePlan> {
+    let names = deciding(entry, &[Some(flops), bytes], bytes.is_none(), checked);
+    let points = checked.points_over(&names, MOST_ARMS + 1);
+    if points.len() > MOST_ARMS {
+        findings.unreached(
+            entry.roofline.range(),
+            "roofline",
+            "the plan of the roofline",
+            format!("a formula with at most {MOST_ARMS} branches"),
+        );
+        return None;
+    }
+    let mut arms = Vec::with_capacity(points.len());
+    let mut safe = true;
+    let mut unsized_tensors: Vec<Arc<str>> = Vec::new();
+    for point in points {
+        let branch = checked.branch(&point);
+        let flops_here = fold(&flops.expr, &branch.point);
+        safe &= judge_sizes(&flops_here, flops, &branch, &mut unsized_tensors, findings);
+        let bytes_here = match bytes {
+            Some(bytes) => {
+                let folded = fold(&bytes.expr, &branch.point);
+                safe &= judge_sizes(&folded, bytes, &branch, &mut unsized_tensors, findings);
+                Some(Bytes::Formula(folded))
+            }
+            None if branch.poisoned => None,
+            None => derived(&branch).map(Bytes::Derived),
+        };
+        match bytes_here {
+            Some(bytes) => arms.push((point, RooflineBody::Inline { flops: flops_here, bytes })),
+            None => {
+                findings.unreached(
+                    entry.roofline.range(),
+                    "roofline",
+                    "the derived bytes",
+                    "every tensor's shape, dtype and effect",
+                );
+                safe = false;
+            }
+        }
+    }
+    safe.then_some(RooflinePlan { arms })
+}
+
+/// The discriminants that decide what the formulas read and, where bytes are derived, which tensors move and how.
+fn deciding(entry: &Entry, formulas: &[Option<&Formula>], derived: bool, checked: &Checked) -> Vec<Arc<str>> {
+    use crate::check::{reads, shape_reads, tensors};
+    let Some(signature) = entry.signature.valid() else { return Vec::new() };
+    let mut read: std::collections::BTreeSet<Arc<str>> = std::collections::BTreeSet::new();
+    let mut open: Vec<Arc<str>> = Vec::new();
+    for formula in formulas.iter().copied().flatten() {
+        reads(&formula.expr, &mut |name| open.push(name.name().clone()));
+    }
+    if derived {
+        for tensor in tensors(signature) {
+            // Presence of the tensor itself, and of the buffer that the caller passes.
+            open.push(tensor.name.value.clone());
+        }
+    }
+    while let Some(name) = open.pop() {
+        if !read.insert(name.clone()) {
+            continue;
+        }
+        let value =
+            signature.lets.items().iter().find(|item| item.name.value == name).and_then(|item| item.value.valid());
+        if let Some(formula) = value {
+            reads(&formula.expr, &mut |name| open.push(name.name().clone()));
+        }
+        let Some(tensor) = tensors(signature).find(|tensor| tensor.name.value == name) else { continue };
+        for condition in [&tensor.optional, &tensor.mutated] {
+            if let Fact::Valid(Condition::When(formula), _) = condition {
+                reads(&formula.expr, &mut |name| open.push(name.name().clone()));
+            }
+        }
+        if derived {
+            if let Fact::Valid(dtype, _) = &tensor.dtype {
+                reads(&dtype.expr, &mut |name| open.push(name.name().clone()));
+            }
+            if let Fact::Valid(shape, _) = &tensor.shape {
+                shape_reads(shape, &mut |name| open.push(name.name().clone()));
+            }
+        }
+    }
+    checked.discriminants().iter().map(|d| d.name.clone()).filter(|name| read.contains(name)).collect()
+}
+
+/// Reports each `bytes(t)` that is read at a point where `t` is not passed, once for a tensor.
+fn judge_sizes(
+    folded: &Expr,
+    formula: &Formula,
+    branch: &Branch,
+    reported: &mut Vec<Arc<str>>,
+    findings: &mut Findings,
+) -> bool {
+    let mut safe = true;
+    let mut open = vec![folded];
+    while let Some(expr) = open.pop() {
+        if let ExprKind::Call(call) = &expr.kind
+            && &*call.callee.value == "bytes"
+            && let [Expr { kind: ExprKind::Name(name), .. }] = call.args.as_slice()
+            && branch.tensor(name).is_some_and(|tensor| tensor.present == Some(false))
+        {
+            safe = false;
+            if !reported.contains(name) {
+                reported.push(name.clone());
+                let message =
+                    format!("`bytes({name})` is read where `{name}` is absent: when {}", describe(&branch.point));
+                findings
+                    .report(&codes::UNSIZED_TENSOR, expr.range, &*formula.path, &**name, message)
+                    .help(format!("write `(bytes({name}) if present({name}) else 0)`"));
+            }
+        }
+        expr.for_each_child(&mut |child| open.push(child));
+    }
+    safe
+}
+
+/// A point in words: "`trans_a` is true and `bias` is passed".
+fn describe(point: &Point) -> String {
+    let mut clauses: Vec<String> = point
+        .assignments
+        .iter()
+        .map(|(name, assignment)| match assignment {
+            Assignment::Value(Value::Bool(value)) => format!("`{name}` is {value}"),
+            Assignment::Value(Value::Str(value)) => format!("`{name}` is `'{value}'`"),
+            Assignment::Value(_) => format!("`{name}` has its value"),
+            Assignment::Present(true) => format!("`{name}` is passed"),
+            Assignment::Present(false) => format!("`{name}` is not passed"),
+            Assignment::Constructor { constructor, .. } => format!("`{name}` is `{constructor}`"),
+        })
+        .collect();
+    match clauses.pop() {
+        None => "always".to_owned(),
+        Some(last) if clauses.is_empty() => last,
+        Some(last) => format!("{} and {last}", clauses.join(", ")),
+    }
+}
+
+/// The sum that stands for the bytes at a point; nothing where a tensor's part of it is not decided.
+fn derived(branch: &Branch) -> Option<Vec<Term>> {
+    let mut terms = Vec::new();
+    for tensor in &branch.tensors {
+        if !tensor.present? {
+            continue;
+        }
+        let (reads, writes) = match tensor.role {
+            TensorRole::Construction => (1, 0),
+            TensorRole::Input if tensor.mutated? => {
+                if tensor.write_only {
+                    (0, 1)
+                } else {
+                    (1, 1)
+                }
+            }
+            TensorRole::Input => (1, 0),
+            TensorRole::Output => {
+                let target = tensor.alias.as_deref().and_then(|alias| branch.tensor(alias));
+                // The storage of an input that the call writes counts there.
+                if let Some(target) = target
+                    && target.present?
+                    && target.mutated?
+                {
+                    continue;
+                }
+                (0, 1)
+            }
+        };
+        let shape = Shape { kind: ShapeKind::Axes(tensor.axes.as_ref()?.to_vec()), range: tensor.shape_range };
+        let dtype = (**tensor.dtype.as_ref()?).clone();
+        terms.push(Term { tensor: tensor.name.clone(), reads, writes, shape, dtype });
+    }
+    Some(terms)
+}
