@@ -155,7 +155,8 @@ fn analyze_group(
 /// An analysis in place of one that panicked: the entry keeps its name, so that others can name it, and says nothing.
 fn stand_in(workspace: &Workspace, entry: &EntryRef) -> EntryAnalysis {
     let text = entry.name.as_ref().map_or_else(String::new, |name| format!("{name}:\n"));
-    let mut analysis = analyze_entry(&text, &EntryContext { adts: workspace.adts(entry.file), formulas: workspace.formulas() });
+    let mut analysis =
+        analyze_entry(&text, &EntryContext { adts: workspace.adts(entry.file), formulas: workspace.formulas() });
     analysis.findings = Default::default();
     analysis.comments.clear();
     analysis
