@@ -48,7 +48,8 @@ fn row(row: &Row) -> Value {
     put("fits_l2", json!(reading.ok().map(|r| r.fits_l2)));
     put("verdict", json!(reading.ok().and_then(|r| r.verdict.as_str())));
     put("blank_reason", json!(reading.err().map(ToString::to_string)));
-    let breach = |b: &crate::price::Breach| json!({"roof": b.roof, "rate": b.rate, "ceiling": b.ceiling, "unit": b.unit});
+    let breach =
+        |b: &crate::price::Breach| json!({"roof": b.roof, "rate": b.rate, "ceiling": b.ceiling, "unit": b.unit});
     put("formula_errors", json!(row.priced.breaches.iter().map(breach).collect::<Vec<_>>()));
     let peers: Map<String, Value> = row.peers.iter().map(|(tag, ns)| (tag.clone(), json!(ns))).collect();
     put("peers_ns", Value::Object(peers));

@@ -52,9 +52,7 @@ pub(super) fn by_efficiency(report: &Report) -> Vec<&Row> {
     let mut rows: Vec<&Row> = report.rows.iter().collect();
     let key = |row: &Row| row.priced.reading.as_ref().map_or(f64::INFINITY, |r| r.efficiency);
     rows.sort_by(|a, b| {
-        key(a)
-            .total_cmp(&key(b))
-            .then_with(|| (&a.record.op, &a.record.case).cmp(&(&b.record.op, &b.record.case)))
+        key(a).total_cmp(&key(b)).then_with(|| (&a.record.op, &a.record.case).cmp(&(&b.record.op, &b.record.case)))
     });
     rows
 }
