@@ -9,7 +9,9 @@ use std::cell::Cell;
 use super::evaluate::{apply, eval, presence_operand};
 use super::operators::{self, truth};
 use super::{At, Environment, Local, presence_of_name, value_of_name};
-use crate::expr::{Axis, BoolOp, Call, CompareOp, Comprehension, Expr, ExprKind, Shape, ShapeKind, UnaryOp};
+use crate::expr::{
+    Axis, BinaryOp, BoolOp, Call, CompareOp, Comprehension, Expr, ExprKind, Ident, Shape, ShapeKind, UnaryOp,
+};
 use crate::lang::Value;
 use crate::lang::builtins::{self, Builtin, Passing, Role};
 use crate::text::{Spanned, TextRange};
@@ -48,9 +50,11 @@ pub fn fold_call(call: &Call, environment: &dyn Environment) -> Call {
 }
 
 /// The literal that states `value`: a dtype by its name, a sequence as a tuple. Nothing for an ADT's value, an opaque
-/// one, or a sequence of more than 64 items.
+/// one, a sequence of more than 64 items, or the least 128-bit integer.
 pub fn literal(value: &Value, range: TextRange) -> Option<Expr> {
     let kind = match value {
+        // Its text would be the negation of an integer that does not fit.
+        Value::Int(i128::MIN) => return None,
         Value::Int(value) => ExprKind::Int(*value),
         Value::Bool(value) => ExprKind::Bool(*value),
         Value::Float(value) => ExprKind::Float(*value),
@@ -113,57 +117,65 @@ fn fold_expr(expr: &Expr, at: At<'_>) -> Folded {
         }
         // A dtype's name is left to be read where it stands: an index of that name may yet be determined.
         ExprKind::Name(name) => Folded::maybe(value_of_name(name, at.environment), range, || expr.kind.clone()),
-        ExprKind::Tuple(items) => {
-            let items: Vec<Folded> = items.iter().map(|item| fold_expr(item, at)).collect();
-            let value = items.iter().map(|item| item.value.clone()).collect::<Option<Vec<Value>>>();
-            let value = value.and_then(|items| operators::tuple(items).ok());
-            let kind = ExprKind::Tuple(items.into_iter().map(|item| item.expr).collect());
-            Folded { expr: Expr::new(kind, range), value }
-        }
+        ExprKind::Tuple(items) => fold_tuple(items, range, at),
         ExprKind::Unary(op, operand) => fold_unary(*op, fold_expr(operand, at), range),
-        ExprKind::Binary(op, left, right) => {
-            let left = fold_expr(left, at);
-            let right = fold_expr(right, at);
-            let value = both(&left, &right).and_then(|(a, b)| operators::binary(*op, a, b).ok());
-            Folded::maybe(value, range, || ExprKind::Binary(*op, left.boxed(), right.boxed()))
-        }
+        ExprKind::Binary(op, left, right) => fold_binary(*op, left, right, range, at),
         ExprKind::Bools(op, operands) => fold_bools(*op, operands, range, at),
         ExprKind::Compare(first, rest) => fold_compare(first, rest, range, at),
-        ExprKind::If { then, condition, otherwise } => {
-            let condition = fold_expr(condition, at);
-            match condition.truth() {
-                Some(true) => fold_expr(then, at),
-                Some(false) => fold_expr(otherwise, at),
-                None => {
-                    let then = fold_expr(then, at).boxed();
-                    let otherwise = fold_expr(otherwise, at).boxed();
-                    Folded::open(ExprKind::If { then, condition: condition.boxed(), otherwise }, range)
-                }
-            }
-        }
+        ExprKind::If { then, condition, otherwise } => fold_if(then, condition, otherwise, range, at),
         ExprKind::Call(call) => fold_function(call, range, at),
-        ExprKind::Index(base, index) => {
-            let base = fold_expr(base, at);
-            let index = fold_expr(index, at);
-            let value = both(&base, &index).and_then(|(base, index)| operators::index(base, index).ok());
-            Folded::maybe(value, range, || ExprKind::Index(base.boxed(), index.boxed()))
-        }
+        ExprKind::Index(base, index) => fold_index(base, index, range, at),
         ExprKind::Slice(base, from, to) => fold_slice(base, (from.as_deref(), to.as_deref()), range, at),
-        ExprKind::Attribute(base, field) => {
-            let direct = base.as_name().and_then(|name| at.environment.field(name, &field.value));
-            if let Some(value) = direct {
-                return Folded::known(value, range, || expr.kind.clone());
-            }
-            let folded = fold_expr(base, at);
-            let value = folded.value.as_ref().and_then(|base| operators::attribute(base, &field.value).ok());
-            // A name before a dot stays: `None.value` would say nothing.
-            let stays = base.as_name().is_some();
-            Folded::maybe(value, range, || {
-                ExprKind::Attribute(if stays { base.clone() } else { folded.boxed() }, field.clone())
-            })
-        }
+        ExprKind::Attribute(base, field) => fold_attribute(base, field, range, at),
         ExprKind::Error(_) => Folded { expr: expr.clone(), value: None },
     }
+}
+
+fn fold_tuple(items: &[Expr], range: TextRange, at: At<'_>) -> Folded {
+    let items: Vec<Folded> = items.iter().map(|item| fold_expr(item, at)).collect();
+    let value = items.iter().map(|item| item.value.clone()).collect::<Option<Vec<Value>>>();
+    let value = value.and_then(|items| operators::tuple(items).ok());
+    let kind = ExprKind::Tuple(items.into_iter().map(|item| item.expr).collect());
+    Folded { expr: Expr::new(kind, range), value }
+}
+
+fn fold_binary(op: BinaryOp, left: &Expr, right: &Expr, range: TextRange, at: At<'_>) -> Folded {
+    let left = fold_expr(left, at);
+    let right = fold_expr(right, at);
+    let value = both(&left, &right).and_then(|(a, b)| operators::binary(op, a, b).ok());
+    Folded::maybe(value, range, || ExprKind::Binary(op, left.boxed(), right.boxed()))
+}
+
+fn fold_if(then: &Expr, condition: &Expr, otherwise: &Expr, range: TextRange, at: At<'_>) -> Folded {
+    let condition = fold_expr(condition, at);
+    match condition.truth() {
+        Some(true) => fold_expr(then, at),
+        Some(false) => fold_expr(otherwise, at),
+        None => {
+            let then = fold_expr(then, at).boxed();
+            let otherwise = fold_expr(otherwise, at).boxed();
+            Folded::open(ExprKind::If { then, condition: condition.boxed(), otherwise }, range)
+        }
+    }
+}
+
+fn fold_index(base: &Expr, index: &Expr, range: TextRange, at: At<'_>) -> Folded {
+    let base = fold_expr(base, at);
+    let index = fold_expr(index, at);
+    let value = both(&base, &index).and_then(|(base, index)| operators::index(base, index).ok());
+    Folded::maybe(value, range, || ExprKind::Index(base.boxed(), index.boxed()))
+}
+
+fn fold_attribute(base: &Expr, field: &Ident, range: TextRange, at: At<'_>) -> Folded {
+    let direct = base.as_name().and_then(|name| at.environment.field(name, &field.value));
+    let folded = fold_expr(base, at);
+    let through = || folded.value.as_ref().and_then(|base| operators::attribute(base, &field.value).ok());
+    let value = direct.or_else(through);
+    // A name before a dot stays: `None.value` would say nothing.
+    let stays = base.as_name().is_some();
+    Folded::maybe(value, range, || {
+        ExprKind::Attribute(if stays { Box::new(base.clone()) } else { folded.boxed() }, field.clone())
+    })
 }
 
 fn both<'a>(left: &'a Folded, right: &'a Folded) -> Option<(&'a Value, &'a Value)> {
@@ -188,13 +200,12 @@ fn fold_bools(op: BoolOp, operands: &[Expr], range: TextRange, at: At<'_>) -> Fo
         match folded.truth() {
             Some(value) if value == decisive => return Folded::bool(decisive, range),
             Some(_) => {}
-            None => left.push(folded.expr),
+            None => left.push(folded),
         }
     }
     match left.len() {
-        0 => Folded::bool(!decisive, range),
-        1 => left.pop().map_or_else(|| Folded::bool(!decisive, range), |expr| Folded { expr, value: None }),
-        _ => Folded::open(ExprKind::Bools(op, left), range),
+        0 | 1 => left.pop().unwrap_or_else(|| Folded::bool(!decisive, range)),
+        _ => Folded::open(ExprKind::Bools(op, left.into_iter().map(|folded| folded.expr).collect()), range),
     }
 }
 
@@ -257,7 +268,7 @@ fn fold_function(call: &Call, range: TextRange, at: At<'_>) -> Folded {
                     .and_then(|arguments| apply(builtin, function, &arguments, range, at).ok()),
                 (Some(_), Some(_)) => {
                     // The elements' values are the whole call's matter: its names may all be known now.
-                    eval(&Expr::new(ExprKind::Call(call.clone()), range), at).ok()
+                    eval(&Expr::new(ExprKind::Call(folded.clone()), range), at).ok()
                 }
                 (_, None) => None,
             };

@@ -65,7 +65,7 @@ pub enum EvalFailure {
 const MAX_DEPTH: usize = 2 * crate::expr::MAX_DEPTH;
 
 /// How much one evaluation may do, counted in items made and looked at: nested comprehensions could go on for ever.
-const MAX_STEPS: u64 = 1 << 23;
+const MAX_STEPS: u64 = 1 << 22;
 
 /// Where an evaluation is.
 #[derive(Clone, Copy)]
