@@ -9,7 +9,7 @@ use tileops_analyzer::syntax::{Scalar, ScalarStyle, ScalarValue, SourceMap};
 use tileops_analyzer::text::{TextRange, TextSize};
 
 /// The tree of `text`, which has no defect.
-pub fn parse(text: &str) -> Expr {
+pub(crate) fn parse(text: &str) -> Expr {
     let len = TextSize::of(text);
     let scalar = Scalar {
         text: Arc::from(text),
@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Expr {
 
 /// What expressions are made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Names {
+pub(crate) enum Names {
     /// Literals and what CPython has too.
     None,
     /// `a b c` (integers), `p q` (Booleans), `s t` (sequences), `m r` (a `Maybe` integer), `layout` (an ADT), `T` (a
@@ -34,7 +34,7 @@ pub enum Names {
     Some,
 }
 
-pub struct Source {
+pub(crate) struct Source {
     random: Random,
     names: Names,
     /// Variables of the comprehensions around.
@@ -42,7 +42,7 @@ pub struct Source {
 }
 
 impl Source {
-    pub fn new(seed: u64, names: Names) -> Self {
+    pub(crate) fn new(seed: u64, names: Names) -> Self {
         Source { random: Random::new(Seed(seed)), names, variables: 0 }
     }
 
@@ -55,7 +55,7 @@ impl Source {
     }
 
     /// An expression of any kind.
-    pub fn any(&mut self, depth: u32) -> String {
+    pub(crate) fn any(&mut self, depth: u32) -> String {
         match self.below(if self.names == Names::None { 8 } else { 10 }) {
             0..3 => self.int(depth),
             3..6 => self.bool(depth),
@@ -72,7 +72,7 @@ impl Source {
         format!("({then} if {condition} else {otherwise})")
     }
 
-    pub fn int(&mut self, depth: u32) -> String {
+    pub(crate) fn int(&mut self, depth: u32) -> String {
         if depth == 0 {
             return self.int_leaf();
         }
@@ -129,7 +129,7 @@ impl Source {
         format!("({text})")
     }
 
-    pub fn bool(&mut self, depth: u32) -> String {
+    pub(crate) fn bool(&mut self, depth: u32) -> String {
         if depth == 0 {
             return self.bool_leaf();
         }

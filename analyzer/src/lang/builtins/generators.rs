@@ -698,7 +698,12 @@ impl Sparse {
 mod tests {
     use super::super::{Argument, Contents, Predicate, all, find};
     use super::*;
+    use crate::defect::Findings;
+    use crate::eval::{Environment, evaluate_axes};
+    use crate::expr::{ShapeKind, parse_shape};
     use crate::lang::AdtValue;
+    use crate::syntax::{Scalar, ScalarStyle, ScalarValue, SourceMap};
+    use crate::text::{TextRange, TextSize};
     use Value::Int;
 
     fn generator(name: &str) -> &'static Generator {
@@ -714,12 +719,52 @@ mod tests {
         let shape = (generator.result_shape)(args).map_err(|e| e.0)?;
         let values = (generator.generate)(args, Seed(1)).map_err(|e| e.0)?;
         assert_eq!(shape.iter().product::<i128>(), values.len() as i128, "{name}");
+        assert_eq!(stated_shape(name, args), Some(shape.clone()), "{name}");
         match (generator.bounds)(args) {
             Some((lo, hi)) => assert!(values.iter().all(|&v| (lo..=hi).contains(&v.into())), "{name}: {lo} {hi}"),
             None => assert!(values.is_empty(), "{name} has no bounds"),
         }
         assert_eq!((generator.generate)(args, Seed(1)).unwrap(), values, "{name} is not stable");
         Ok((shape, values))
+    }
+
+    struct Parameters<'a>(&'static [Parameter], &'a [Value]);
+
+    impl Environment for Parameters<'_> {
+        fn value(&self, name: &str) -> Option<Value> {
+            self.1.get(self.0.iter().position(|parameter| parameter.name == name)?).cloned()
+        }
+
+        fn present(&self, _: &str) -> Option<bool> {
+            None
+        }
+    }
+
+    /// The shape as the table states it, for readers that have no values.
+    fn stated_shape(name: &str, args: &[Value]) -> Option<Vec<i128>> {
+        let environment = Parameters(find(name)?.params, args);
+        let text = match generator(name).shape {
+            ResultShape::LayoutMetadata => {
+                let per_row = matches!(Args(args).layout(0, "layout"), Ok(Layout::Contiguous { per_row: true, .. }));
+                if per_row { "[R]".to_owned() } else { "[E]".to_owned() }
+            }
+            stated => stated.to_string(),
+        };
+        let len = TextSize::of(text.as_str());
+        let scalar = Scalar {
+            text: text.as_str().into(),
+            style: ScalarStyle::Plain,
+            value: ScalarValue::Str,
+            yaml12: None,
+            map: SourceMap::identity(TextSize::new(0), len),
+        };
+        let mut findings = Findings::default();
+        let shape = parse_shape(&scalar, TextRange::up_to(len), "", &mut findings);
+        assert!(findings.defects.is_empty(), "{text}");
+        match shape.kind {
+            ShapeKind::Axes(axes) => evaluate_axes(&axes, &environment).ok(),
+            _ => None,
+        }
     }
 
     fn values(name: &str, args: &[Value]) -> Vec<i64> {
