@@ -2,17 +2,17 @@
 
 mod branch;
 mod combos;
-mod describe;
+pub(crate) mod describe;
 mod discriminants;
 mod effects;
-mod facts;
+pub(crate) mod facts;
 mod families;
 mod groups;
 mod guards;
 mod infer;
 mod inference;
 mod kinds;
-mod linear;
+pub(crate) mod linear;
 mod metadata;
 mod plan;
 mod point;

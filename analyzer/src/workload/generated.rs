@@ -7,25 +7,8 @@ use super::traffic::elements;
 use crate::lang::Value;
 use crate::lang::builtins::{DomainError, Generator, Seed};
 
-/// What every row's private generators are seeded with, beside the op's and the tensor's names.
-pub const WORKLOAD_SEED: u64 = 0x7469_6c65_6f70_7321;
-
 /// The most entries that are generated at all. A real table has some millions; a slip of the pen can ask for 10^18.
 const MAX_ENTRIES: u128 = 1 << 26;
-
-/// The seed of the tensor's generator: the workload seed and the two names, mixed, so that a row always yields the same
-/// values and a tensor's values never depend on another's.
-pub fn seed_of(op: &str, tensor: &str) -> Seed {
-    // FNV-1a over the names with a byte between them that no name has, then splitmix64's finalizer.
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for byte in op.bytes().chain([0]).chain(tensor.bytes()) {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    }
-    let mut z = (hash ^ WORKLOAD_SEED).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    Seed(z ^ (z >> 31))
-}
 
 /// The contents of a metadata tensor: the generator and its arguments. The values exist once somebody asks for them.
 pub struct Generated {
@@ -85,13 +68,20 @@ impl Generated {
         if let Some(values) = self.values.get() {
             return values.clone();
         }
-        match elements(&self.shape) {
-            Some(count) if count <= MAX_ENTRIES => (self.generator.generate)(&self.args, self.seed).map(Arc::from),
-            _ => Err(DomainError(format!(
-                "its result has {} entries, more than the {MAX_ENTRIES} that are generated",
-                elements(&self.shape).map_or_else(|| "over 2^128".to_owned(), |n| n.to_string())
-            ))),
+        match self.too_many() {
+            None => (self.generator.generate)(&self.args, self.seed).map(Arc::from),
+            Some(why) => Err(DomainError(why)),
         }
+    }
+
+    /// That the values are too many to be generated, and how many they are.
+    pub fn too_many(&self) -> Option<String> {
+        let count = match elements(&self.shape) {
+            Some(count) if count <= MAX_ENTRIES => return None,
+            Some(count) => count.to_string(),
+            None => "over 2^128".to_owned(),
+        };
+        Some(format!("its result has {count} entries, more than the {MAX_ENTRIES} that are generated"))
     }
 
     /// Whether `other` gives the same values because it is the same recipe.
@@ -110,17 +100,5 @@ impl fmt::Debug for Generated {
 impl PartialEq for Generated {
     fn eq(&self, other: &Self) -> bool {
         self.is_recipe(other.name, &other.args, other.seed)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seeds_are_stable_and_tell_names_apart() {
-        assert_eq!(seed_of("GatherFwdOp", "ids"), seed_of("GatherFwdOp", "ids"));
-        assert_ne!(seed_of("GatherFwdOp", "ids"), seed_of("GatherFwdOp", "idx"));
-        assert_ne!(seed_of("AB", "C"), seed_of("A", "BC"));
     }
 }

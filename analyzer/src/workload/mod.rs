@@ -1,13 +1,18 @@
 //! Workload rows to calls: every tensor's shape, dtype and values, and the bytes that the call moves.
 
+mod frame;
 mod generated;
+mod instantiate;
 mod label;
+mod row;
 mod rows;
 mod traffic;
+mod unify;
+mod words;
 
 use std::sync::Arc;
 
-pub use generated::{Generated, WORKLOAD_SEED, seed_of};
+pub use generated::Generated;
 pub use label::{MAX_LABEL, case_id};
 pub use rows::check_rows;
 pub use traffic::{Traffic, TrafficTerm};

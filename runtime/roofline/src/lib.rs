@@ -8,4 +8,3 @@ pub mod price;
 pub mod profile;
 pub mod read;
 pub mod record;
-pub mod report;

@@ -1,0 +1,793 @@
+//! Reading one row: its keys and values against what its call needs.
+
+use std::sync::Arc;
+
+use super::words::join;
+use super::{MAX_LABEL, label};
+use crate::check::{
+    Branch, Checked, Point, Scope, SymbolRole, ValueProblem, describe, facts, value_of_index, value_of_node,
+};
+use crate::defect::{Findings, Severity, codes, list, nearest, nearest_first};
+use crate::expr::Ident;
+use crate::lang::{DType, Kind, Value};
+use crate::model::{Condition, DTypeCase, Entry, Fact, Index, IndexKind, ParamRole, Row, Signature, TensorRole};
+use crate::syntax::Node;
+use crate::text::TextRange;
+
+/// How many points a message compares a row's with.
+const COMPARED_POINTS: usize = 256;
+
+/// A value parameter of the entry.
+pub(super) struct ParamFact<'a> {
+    pub(super) name: &'a Ident,
+    pub(super) kind: &'a Kind,
+    pub(super) default: Default,
+}
+
+/// The default of a parameter.
+pub(super) enum Default {
+    /// It has none: a row must give the parameter.
+    Required,
+    /// It has one that could not be read.
+    Unreadable,
+    /// It has one.
+    Is(Value),
+}
+
+/// What all rows of an entry are judged by.
+pub(super) struct EntryFacts<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) signature: &'a Signature,
+    pub(super) scope: &'a Scope,
+    pub(super) checked: &'a Checked,
+    pub(super) params: Vec<ParamFact<'a>>,
+    /// Where the signature is wrong, as was said before. What follows from it there proves nothing of a row.
+    faults: Vec<(TextRange, String)>,
+}
+
+impl<'a> EntryFacts<'a> {
+    pub(super) fn new(
+        entry: &'a Entry,
+        signature: &'a Signature,
+        scope: &'a Scope,
+        checked: &'a Checked,
+        found: &Findings,
+    ) -> Self {
+        let errors = found.defects.iter().filter(|defect| defect.code.severity == Severity::Error);
+        let faults = errors
+            .filter(|defect| defect.path.starts_with("signature"))
+            .map(|defect| (defect.range, defect.path.clone()))
+            .collect();
+        let mut params: Vec<ParamFact<'a>> = Vec::new();
+        for param in signature.params.items() {
+            let ParamRole::Value { default, .. } = &param.role else { continue };
+            // Of two declarations of one name the first stands.
+            let Some(symbol) = scope.get(&param.name.value).filter(|symbol| symbol.range == param.name.range) else {
+                continue;
+            };
+            let default = match default {
+                Fact::Absent(_) => Default::Required,
+                Fact::Malformed(_) => Default::Unreadable,
+                Fact::Valid(node, _) => {
+                    // What is wrong with a default is reported at its declaration.
+                    value_of_node(node, &symbol.kind).map_or(Default::Unreadable, Default::Is)
+                }
+            };
+            params.push(ParamFact { name: &param.name, kind: &symbol.kind, default });
+        }
+        EntryFacts { entry, signature, scope, checked, params, faults }
+    }
+
+    /// Whether something is wrong at `range` or at `path`, or inside either.
+    pub(super) fn is_faulty(&self, range: TextRange, path: &str) -> bool {
+        self.faults.iter().any(|(at, of)| {
+            let inside = of.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+            inside || range.contains_range(*at) || (at.contains_range(range) && !range.is_empty())
+        })
+    }
+
+    /// Whether the kind of a relevant index could not be read: what the row owes it is not known.
+    fn has_unread_index(&self, branch: &Branch) -> bool {
+        branch.relevant.iter().filter_map(|name| self.index(name)).any(|index| index.kind.valid().is_none())
+    }
+
+    pub(super) fn index(&self, name: &str) -> Option<&'a Index> {
+        let index = self.signature.forall.items().iter().find(|index| &*index.name.value == name)?;
+        self.scope.get(name).is_some_and(|symbol| symbol.range == index.name.range).then_some(index)
+    }
+
+    fn tensor(&self, name: &str) -> Option<&'a crate::model::Tensor> {
+        facts::tensors(self.signature).find(|tensor| &*tensor.name.value == name)
+    }
+
+    /// The relevant dtype indices of `branch`, in the order of `forall`.
+    pub(super) fn dtype_indices(&self, branch: &Branch) -> Vec<&'a Index> {
+        branch
+            .relevant
+            .iter()
+            .filter_map(|name| self.index(name))
+            .filter(|index| matches!(index.kind, Fact::Valid(IndexKind::DType(_), _)))
+            .collect()
+    }
+}
+
+/// What a row states, read as far as it can be.
+pub(super) struct ReadRow<'a> {
+    pub(super) row: &'a Row,
+    /// Every value parameter that has a value, in the order declared.
+    pub(super) params: Vec<(Arc<str>, Value)>,
+    /// The indices that the row gives and the call takes.
+    pub(super) indices: Vec<(Arc<str>, Value)>,
+    /// The signature at the row's point; nothing where the point is not known.
+    pub(super) branch: Option<Arc<Branch>>,
+    /// The cases that could be read, in the order written: the assignments in the order of `forall`.
+    pub(super) cases: Vec<ReadCase<'a>>,
+    /// Why no call can be made of the row, if so: the fact that is missing.
+    pub(super) lacking: Option<String>,
+}
+
+/// A dtype case that could be read.
+pub(super) struct ReadCase<'a> {
+    /// The assignments, in the order of `forall`.
+    pub(super) dtypes: Vec<(Arc<str>, DType)>,
+    /// The case as written and its position; nothing for the one call of a row without dtype indices.
+    pub(super) written: Option<(usize, &'a DTypeCase)>,
+}
+
+impl ReadRow<'_> {
+    fn lack(&mut self, fact: impl Into<String>) {
+        self.lacking.get_or_insert_with(|| fact.into());
+    }
+
+    /// Where a defect of the row as a whole stands: at its label, by which people know it.
+    pub(super) fn place(&self) -> (TextRange, String) {
+        place(self.row)
+    }
+}
+
+fn place(row: &Row) -> (TextRange, String) {
+    match &row.label {
+        Fact::Valid(_, range) | Fact::Malformed(range) => (*range, format!("{}.label", row.path)),
+        Fact::Absent(_) => (row.range, row.path.to_string()),
+    }
+}
+
+/// Reads `row`. Everything wrong with its keys, values, `some`, `dtype_cases` and label is reported.
+pub(super) fn read_row<'a>(facts: &EntryFacts<'a>, row: &'a Row, findings: &mut Findings) -> ReadRow<'a> {
+    let mut read =
+        ReadRow { row, params: Vec::new(), indices: Vec::new(), branch: None, cases: Vec::new(), lacking: None };
+    check_label(row, findings);
+    let mut missing: Vec<Arc<str>> = Vec::new();
+    read_params(facts, &mut read, &mut missing, findings);
+    let passed = read_some(facts, &mut read, findings);
+    let stated = read_indices(facts, &mut read, findings);
+
+    let decided = passed.filter(|_| {
+        facts.checked.discriminants().iter().all(|discriminant| {
+            let name = &discriminant.name;
+            facts.params.iter().all(|param| param.name.value != *name) || read.params.iter().any(|(n, _)| n == name)
+        })
+    });
+    let point = decided.map(|passed| facts.checked.point_of(&read.params, &passed));
+    let branch = point.as_ref().map(|point| facts.checked.branch(point));
+    // At a refused point, and where something could not be read, relevance proves nothing.
+    let judged = branch.as_ref().filter(|branch| branch.accepted && !branch.poisoned && facts.scope.complete);
+    let mut reported_missing = missing.clone();
+    if let (Some(branch), Some(point)) = (judged, &point) {
+        let needed = needed_indices(facts, branch);
+        let absent = needed.iter().filter(|name| !stated.iter().any(|(n, _)| &n.value == **name));
+        reported_missing.extend(absent.map(|name| (*name).clone()));
+        for (name, value) in &stated {
+            if facts.index(&name.value).is_none_or(|index| index.kind.valid().is_none()) {
+                read.lack(format!("the kind of `{}`", name.value));
+            } else if needed.contains(&&name.value) {
+                match value {
+                    Some(value) => read.indices.push((name.value.clone(), value.clone())),
+                    None => read.lack(format!("the value of `{}`", name.value)),
+                }
+            } else {
+                refuse_index(facts, row, branch, point, name, findings);
+            }
+        }
+    } else if branch.as_ref().is_none_or(|branch| branch.accepted) {
+        read.lack("the point of the row");
+    }
+    report_keys(facts, &mut read, judged, point.as_ref(), reported_missing, findings);
+    read_cases(facts, &mut read, judged, point.as_ref(), findings);
+    read.branch = branch;
+    read
+}
+
+fn check_label(row: &Row, findings: &mut Findings) {
+    let Fact::Valid(text, range) = &row.label else { return };
+    if let Some((message, help)) = label::label_fault(&text.value) {
+        findings
+            .report(&codes::ROW_LABEL, *range, format!("{}.label", row.path), &*text.value, message)
+            .help(format!("{help}; it has at most {MAX_LABEL} characters and is part of the case's id"));
+    }
+}
+
+fn read_params(facts: &EntryFacts<'_>, read: &mut ReadRow<'_>, missing: &mut Vec<Arc<str>>, findings: &mut Findings) {
+    let row = read.row;
+    for param in &facts.params {
+        let name = &param.name.value;
+        let stated = row.values.iter().find(|(key, _)| key.value == *name);
+        let value = match (stated, &param.default) {
+            (Some((key, node)), _) => read_parameter(key, node, param.kind, &format!("{}.{name}", row.path), findings),
+            (None, Default::Is(value)) => Some(value.clone()),
+            (None, Default::Required) => {
+                missing.push(name.clone());
+                None
+            }
+            (None, Default::Unreadable) => None,
+        };
+        match value {
+            Some(value) => read.params.push((name.clone(), value)),
+            None => read.lack(format!("the value of `{name}`")),
+        }
+    }
+}
+
+/// The `optional: true` tensors that the row passes; nothing where that could not be read.
+fn read_some(facts: &EntryFacts<'_>, read: &mut ReadRow<'_>, findings: &mut Findings) -> Option<Vec<Arc<str>>> {
+    let row = read.row;
+    let names = match &row.some {
+        Fact::Absent(_) => return Some(Vec::new()),
+        Fact::Malformed(_) => {
+            read.lack("`some`");
+            return None;
+        }
+        Fact::Valid(names, _) => names,
+    };
+    let own: Vec<&str> = facts::tensors(facts.signature)
+        .filter(|tensor| matches!(tensor.optional, Fact::Valid(Condition::Always(true), _)))
+        .filter(|tensor| tensor.role != TensorRole::Output)
+        .map(|tensor| &*tensor.name.value)
+        .collect();
+    let path = format!("{}.some", row.path);
+    let mut passed: Vec<&Ident> = Vec::new();
+    let mut whole = true;
+    for name in names {
+        if let Some(first) = passed.iter().find(|first| first.value == name.value) {
+            findings
+                .report(
+                    &codes::ROW_SOME,
+                    name.range,
+                    &*path,
+                    &*name.value,
+                    format!("`some` names `{}` twice", name.value),
+                )
+                .related(first.range, "it is named here first");
+            continue;
+        }
+        if own.contains(&&*name.value) {
+            passed.push(name);
+            continue;
+        }
+        whole = false;
+        if !facts.scope.complete && facts.scope.get(&name.value).is_none() {
+            findings.unreached(name.range, &*path, format!("what `{}` is", name.value), "signature");
+            continue;
+        }
+        let (message, help) = refused_some(facts, name, &own);
+        let defect = findings.report(&codes::ROW_SOME, name.range, &*path, &*name.value, message);
+        defect.help(help);
+        if let Some(tensor) = facts.tensor(&name.value) {
+            let at = if tensor.optional.is_absent() { tensor.name.range } else { tensor.optional.range() };
+            defect.related(at, format!("`{}` is declared here", name.value));
+        }
+    }
+    if !whole {
+        read.lack("`some`");
+    }
+    whole.then(|| passed.iter().map(|name| name.value.clone()).collect())
+}
+
+fn refused_some(facts: &EntryFacts<'_>, name: &Ident, own: &[&str]) -> (String, String) {
+    let name = &*name.value;
+    let allowed = match own {
+        [] => "no tensor of this op is `optional: true`; remove `some`".to_owned(),
+        own => format!("`some` takes {}", list(nearest_first(name, own.iter().copied()), "and")),
+    };
+    if let Some(tensor) = facts.tensor(name) {
+        if tensor.role == TensorRole::Output {
+            return (format!("`some` names `{name}`, an output, which no row passes"), allowed);
+        }
+        return match &tensor.optional {
+            Fact::Valid(Condition::When(condition), _) => (
+                format!("`some` names `{name}`, whose presence follows `{}`", condition.expr),
+                format!("it is passed where `{}` holds; remove it from `some`", condition.expr),
+            ),
+            Fact::Malformed(_) => (format!("`some` names `{name}`, whose `optional` cannot be read"), allowed),
+            _ => (
+                format!("`some` names `{name}`, which every call passes"),
+                "remove it from `some`, or declare it `optional: true`".to_owned(),
+            ),
+        };
+    }
+    if name == "out" {
+        return ("`some` names `out`, the caller's buffer, which no row passes".to_owned(), allowed);
+    }
+    match facts.scope.get(name).map(|symbol| symbol.role) {
+        Some(SymbolRole::Param) => (
+            format!("`some` names `{name}`, a parameter"),
+            format!("give the parameter a value of its own: `{name}: …`"),
+        ),
+        Some(_) => (format!("`some` names `{name}`, which is no tensor"), allowed),
+        None => (format!("`some` names `{name}`, which is not declared"), allowed),
+    }
+}
+
+/// The `Dim`, `Shape` and `Seq` indices that the row states, with their values where those can be read.
+fn read_indices<'a>(
+    facts: &EntryFacts<'_>,
+    read: &mut ReadRow<'a>,
+    findings: &mut Findings,
+) -> Vec<(&'a Ident, Option<Value>)> {
+    let row = read.row;
+    let mut stated = Vec::new();
+    for (key, node) in &row.values {
+        let Some(index) = facts.index(&key.value) else { continue };
+        let path = format!("{}.{}", row.path, key.value);
+        let value = match index.kind.valid() {
+            Some(IndexKind::Dim) => read_value(key, node, &Kind::Dim, &path, findings),
+            Some(IndexKind::Shape) => read_value(key, node, &Kind::Shape, &path, findings),
+            Some(IndexKind::Seq) => read_value(key, node, &Kind::Seq(Box::new(Kind::Int), None), &path, findings),
+            // A dtype index is no key; that is said with the other keys.
+            Some(IndexKind::DType(_)) => continue,
+            None => None,
+        };
+        stated.push((key, value));
+    }
+    stated
+}
+
+/// The value that the row gives a parameter. A list of integers is a list there, in every form.
+fn read_parameter(name: &Ident, node: &Node, kind: &Kind, path: &str, findings: &mut Findings) -> Option<Value> {
+    report_problems(name, value_of_node(node, kind), path, findings)
+}
+
+/// The value that the row gives an index; nothing where it is none of `kind`, which is reported.
+fn read_value(name: &Ident, node: &Node, kind: &Kind, path: &str, findings: &mut Findings) -> Option<Value> {
+    let value = value_of_index(node, kind, path, findings);
+    report_problems(name, value, path, findings)
+}
+
+fn report_problems(
+    name: &Ident,
+    value: Result<Value, Vec<ValueProblem>>,
+    path: &str,
+    findings: &mut Findings,
+) -> Option<Value> {
+    let problems = match value {
+        Ok(value) => return Some(value),
+        Err(problems) => problems,
+    };
+    for problem in problems {
+        let defect = findings.report(
+            &codes::ROW_VALUE,
+            problem.range,
+            format!("{path}{}", problem.inside),
+            &*name.value,
+            format!("the value of `{}` does not fit: {}", name.value, problem.message),
+        );
+        defect.help = problem.help;
+    }
+    None
+}
+
+/// The indices that a row gives at `branch`: the relevant ones that no generator determines, dtypes aside.
+fn needed_indices<'b>(facts: &EntryFacts<'_>, branch: &'b Branch) -> Vec<&'b Arc<str>> {
+    branch
+        .relevant
+        .iter()
+        .filter(|name| !branch.solved_by_generator.contains(name))
+        .filter(|name| {
+            let kind = facts.index(name).and_then(|index| index.kind.valid());
+            kind.is_some_and(|kind| !matches!(kind, IndexKind::DType(_)))
+        })
+        .collect()
+}
+
+/// " when …", over the points of the entry: the least that, where it holds, makes `holds` true as it is at `point`.
+fn when(facts: &EntryFacts<'_>, point: &Point, holds: impl Fn(&Branch) -> bool) -> String {
+    let names: Vec<Arc<str>> = facts.checked.discriminants().iter().map(|d| d.name.clone()).collect();
+    let others = facts.checked.points_over(&names, COMPARED_POINTS);
+    let mut judged: Vec<(&Point, bool)> = vec![(point, true)];
+    judged.extend(others.iter().map(|other| (other, holds(&facts.checked.branch(other)))));
+    describe::when(&judged)
+}
+
+fn refuse_index(
+    facts: &EntryFacts<'_>,
+    row: &Row,
+    branch: &Branch,
+    point: &Point,
+    name: &Ident,
+    findings: &mut Findings,
+) {
+    let path = format!("{}.{}", row.path, name.value);
+    if branch.relevant.contains(&name.value) {
+        let (at, generator) = solver_of(branch, &name.value);
+        let message = match &generator {
+            Some(tensor) => format!("`{}` is determined by the `values` of `{tensor}`", name.value),
+            None => format!("`{}` is determined by a generator", name.value),
+        };
+        let defect = findings.report(&codes::ROW_KEY, name.range, path, &*name.value, message);
+        defect.help(format!("remove `{}`: a row gives what no generator determines", name.value));
+        if let Some(at) = at {
+            defect.related(at, "it follows from this");
+        }
+        return;
+    }
+    let when = when(facts, point, |branch| !branch.relevant.contains(&name.value));
+    let message = match when.as_str() {
+        "" => format!("`{}` is irrelevant: no call reads it", name.value),
+        when => format!("`{}` is irrelevant{when}", name.value),
+    };
+    findings.report(&codes::ROW_KEY, name.range, path, &*name.value, message).help(format!(
+        "remove `{}`; {}",
+        name.value,
+        taken(facts, Some(branch), &name.value)
+    ));
+}
+
+/// The tensor whose generator determines `name`, and where that generator stands: the first whose shape reads the name
+/// and whose arguments do not.
+fn solver_of(branch: &Branch, name: &Arc<str>) -> (Option<TextRange>, Option<Arc<str>>) {
+    for tensor in branch.tensors.iter().filter(|tensor| tensor.present == Some(true)) {
+        let (Some(values), Some(axes)) = (&tensor.values, &tensor.axes) else { continue };
+        let (mut shaped, mut given) = (false, false);
+        axes.iter().for_each(|axis| facts::axis_reads(axis, &mut |read| shaped |= read.name() == name));
+        facts::call_reads(&values.call, &mut |read| given |= read.name() == name);
+        if shaped && !given {
+            return (Some(values.range), Some(tensor.name.clone()));
+        }
+    }
+    (None, None)
+}
+
+/// What a row takes, as a help says it, the nearest to `found` first.
+fn taken(facts: &EntryFacts<'_>, branch: Option<&Branch>, found: &str) -> String {
+    let params = facts.params.iter().map(|param| &*param.name.value);
+    let indices: Vec<&str> = match branch {
+        Some(branch) => needed_indices(facts, branch).into_iter().map(|name| &**name).collect(),
+        None => facts
+            .signature
+            .forall
+            .items()
+            .iter()
+            .filter(|index| !matches!(index.kind, Fact::Valid(IndexKind::DType(_), _)))
+            .map(|index| &*index.name.value)
+            .collect(),
+    };
+    let allowed = params.chain(indices).chain(["some", "dtype_cases", "label"]);
+    format!("this row takes {}", list(nearest_first(found, allowed), "and"))
+}
+
+/// Reports the keys that are no parameter and no index, and the names that are missing. A key that was meant to be a
+/// missing name is one defect, not two.
+fn report_keys(
+    facts: &EntryFacts<'_>,
+    read: &mut ReadRow<'_>,
+    branch: Option<&Arc<Branch>>,
+    point: Option<&Point>,
+    mut missing: Vec<Arc<str>>,
+    findings: &mut Findings,
+) {
+    let row = read.row;
+    let branch = branch.map(|branch| &**branch);
+    let unknown: Vec<&Ident> = row
+        .values
+        .iter()
+        .map(|(key, _)| key)
+        .filter(|key| {
+            let index = facts.index(&key.value);
+            let is_index = index.is_some_and(|index| !matches!(index.kind, Fact::Valid(IndexKind::DType(_), _)));
+            !is_index && !facts.params.iter().any(|param| param.name.value == key.value)
+        })
+        .collect();
+    for name in &missing {
+        read.lack(format!("the value of `{name}`"));
+    }
+    for key in &unknown {
+        let path = format!("{}.{}", row.path, key.value);
+        let name = &*key.value;
+        let symbol = facts.scope.get(name);
+        if symbol.is_none() && !facts.scope.complete {
+            findings.unreached(key.range, path, format!("what `{name}` is"), "signature");
+            continue;
+        }
+        let meant = if symbol.is_some() {
+            None
+        } else {
+            let near = nearest(name, missing.iter().map(|m| &**m)).map(Arc::from);
+            let only =
+                || if let ([one], [_]) = (missing.as_slice(), unknown.as_slice()) { Some(one.clone()) } else { None };
+            near.or_else(only)
+        };
+        let (message, help) = match symbol.map(|symbol| symbol.role) {
+            Some(SymbolRole::Index) => (
+                format!("`{name}` is a dtype index"),
+                format!("assign it in `dtype_cases`: `dtype_cases: [{{{name}: {}}}]`", example_dtype(facts, name)),
+            ),
+            Some(SymbolRole::Let) => (
+                format!("`{name}` is a `let`, which is computed"),
+                format!("remove `{name}`; {}", taken(facts, branch, name)),
+            ),
+            Some(SymbolRole::Tensor(_)) => refused_tensor(facts, name),
+            // A parameter whose declaration is not the one that stands.
+            Some(SymbolRole::Param) => continue,
+            None if name == "out" => {
+                ("`out` is the caller's buffer, which no row passes".to_owned(), "remove `out`".to_owned())
+            }
+            None => {
+                let help = match &meant {
+                    Some(meant) => format!(
+                        "did you mean `{meant}`, which is missing? {}",
+                        capitalized(&taken(facts, branch, name))
+                    ),
+                    None => taken(facts, branch, name),
+                };
+                (format!("`{name}` is neither a parameter nor an index"), help)
+            }
+        };
+        let defect = findings.report(&codes::ROW_KEY, key.range, path, name, message);
+        defect.help(help);
+        if let Some(symbol) = symbol {
+            defect.related(symbol.range, format!("`{name}` is declared here"));
+        }
+        if let Some(meant) = meant {
+            missing.retain(|name| *name != meant);
+        }
+    }
+    let (at, path) = place(row);
+    for name in missing {
+        let is_param = facts.params.iter().any(|param| param.name.value == name);
+        let declared = facts.scope.get(&name).map(|symbol| symbol.range);
+        let (message, help) = if is_param {
+            (format!("the parameter `{name}` is missing"), format!("write `{name}: …`; it has no default"))
+        } else {
+            let when =
+                point.map_or(String::new(), |point| when(facts, point, |branch| branch.relevant.contains(&name)));
+            let form = match facts.index(&name).and_then(|index| index.kind.valid()) {
+                Some(IndexKind::Shape) => "[…]",
+                Some(IndexKind::Seq) => "[…]",
+                _ => "…",
+            };
+            (format!("the index `{name}` is missing, which the call reads{when}"), format!("write `{name}: {form}`"))
+        };
+        let defect = findings.report(&codes::ROW_KEY, at, path.as_str(), &*name, message);
+        defect.help(help);
+        match branch.and_then(|branch| reader_of(branch, &name)).filter(|_| !is_param) {
+            Some((range, tensor)) => {
+                defect.related(range, format!("`{tensor}` reads it here"));
+            }
+            None => {
+                declared.map(|range| defect.related(range, format!("`{name}` is declared here")));
+            }
+        }
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// The first tensor whose shape reads `name`, and where that shape stands.
+fn reader_of<'b>(branch: &'b Branch, name: &Arc<str>) -> Option<(TextRange, &'b Arc<str>)> {
+    branch.tensors.iter().find_map(|tensor| {
+        let mut read = false;
+        tensor.axes.iter().flat_map(|axes| axes.iter()).for_each(|axis| {
+            facts::axis_reads(axis, &mut |r| read |= r.name() == name);
+        });
+        read.then_some((tensor.shape_range, &tensor.name))
+    })
+}
+
+fn refused_tensor(facts: &EntryFacts<'_>, name: &str) -> (String, String) {
+    let optional = facts.tensor(name).map(|tensor| &tensor.optional);
+    let message = format!("`{name}` is a tensor");
+    let help = match optional {
+        Some(Fact::Valid(Condition::Always(true), _)) => format!("pass it with `some: [{name}]`"),
+        _ => "a row gives the indices that its shape reads, not the tensor".to_owned(),
+    };
+    (message, help)
+}
+
+fn example_dtype(facts: &EntryFacts<'_>, name: &str) -> &'static str {
+    let members = facts.index(name).and_then(|index| index.kind.valid()).map(IndexKind::dtypes);
+    members.and_then(|set| set.iter().next()).map_or("float16", DType::name)
+}
+
+/// Reads `dtype_cases` against the dtype indices of the call.
+fn read_cases(
+    facts: &EntryFacts<'_>,
+    read: &mut ReadRow<'_>,
+    branch: Option<&Arc<Branch>>,
+    point: Option<&Point>,
+    findings: &mut Findings,
+) {
+    let row = read.row;
+    let path = format!("{}.dtype_cases", row.path);
+    let needed: Option<Vec<&Index>> =
+        branch.filter(|branch| !facts.has_unread_index(branch)).map(|branch| facts.dtype_indices(branch));
+    if branch.is_some() && needed.is_none() {
+        read.lack("the kind of an index");
+    }
+    let cases = match (&row.dtype_cases, &needed) {
+        (Fact::Malformed(_), _) => {
+            read.lack("`dtype_cases`");
+            return;
+        }
+        (Fact::Absent(_), None) => return,
+        (Fact::Absent(_), Some(needed)) if needed.is_empty() => {
+            read.cases.push(ReadCase { dtypes: Vec::new(), written: None });
+            return;
+        }
+        (Fact::Absent(_), Some(needed)) => {
+            let (at, _) = place(row);
+            let names: Vec<&str> = needed.iter().map(|index| &*index.name.value).collect();
+            let example: Vec<String> =
+                names.iter().map(|name| format!("{name}: {}", example_dtype(facts, name))).collect();
+            findings
+                .report(
+                    &codes::ROW_DTYPES,
+                    at,
+                    path,
+                    names.join(", "),
+                    format!("`dtype_cases` is missing: the call has {}", indices(&names)),
+                )
+                .help(format!("write `dtype_cases: [{{{}}}]`", example.join(", ")));
+            read.lack("`dtype_cases`");
+            return;
+        }
+        (Fact::Valid(_, range), Some(needed)) if needed.is_empty() => {
+            let when = match point {
+                Some(point) => when(facts, point, |branch| facts.dtype_indices(branch).is_empty()),
+                None => String::new(),
+            };
+            findings
+                .report(
+                    &codes::ROW_DTYPES,
+                    *range,
+                    path,
+                    "dtype_cases",
+                    format!("the call has no dtype index{when}, so there is nothing to assign"),
+                )
+                .help("remove `dtype_cases`");
+            read.cases.push(ReadCase { dtypes: Vec::new(), written: None });
+            return;
+        }
+        (Fact::Valid(cases, _), _) => cases,
+    };
+    let mut first_of: Vec<(Vec<(Arc<str>, DType)>, TextRange)> = Vec::new();
+    for (position, case) in cases.iter().enumerate() {
+        let Fact::Valid(case, _) = case else {
+            read.lack("`dtype_cases`");
+            continue;
+        };
+        let path = format!("{path}[{position}]");
+        let assigned = read_case(facts, case, needed.as_deref(), &path, findings);
+        let (Some(dtypes), Some(_)) = (assigned, &needed) else {
+            continue;
+        };
+        if let Some((_, first)) = first_of.iter().find(|(other, _)| *other == dtypes) {
+            findings
+                .report(&codes::ROW_DTYPES, case.range, path, "dtype_cases", "the case is there twice")
+                .related(*first, "it is here first")
+                .help("remove one of them");
+            continue;
+        }
+        first_of.push((dtypes.clone(), case.range));
+        read.cases.push(ReadCase { dtypes, written: Some((position, case)) });
+    }
+}
+
+fn indices(names: &[&str]) -> String {
+    format!("the dtype {} {}", if names.len() == 1 { "index" } else { "indices" }, list(names, "and"))
+}
+
+/// The assignments of a case in the order of `forall`; nothing where it has a defect.
+fn read_case(
+    facts: &EntryFacts<'_>,
+    case: &DTypeCase,
+    needed: Option<&[&Index]>,
+    path: &str,
+    findings: &mut Findings,
+) -> Option<Vec<(Arc<str>, DType)>> {
+    let mut whole = true;
+    let mut missing: Vec<&str> = needed
+        .unwrap_or(&[])
+        .iter()
+        .map(|index| &*index.name.value)
+        .filter(|name| !case.assignments.iter().any(|(key, _)| &*key.value == *name))
+        .collect();
+    let allowed: Vec<&str> = match needed {
+        Some(needed) => needed.iter().map(|index| &*index.name.value).collect(),
+        None => Vec::new(),
+    };
+    for (key, dtype) in &case.assignments {
+        let name = &*key.value;
+        let path = format!("{path}.{name}");
+        let index = facts
+            .index(name)
+            .filter(|index| !matches!(index.kind, Fact::Valid(ref kind, _) if !matches!(kind, IndexKind::DType(_))));
+        let relevant = needed.is_none() || allowed.contains(&name);
+        if let (Some(index), true) = (index, relevant) {
+            let (Fact::Valid(dtype, range), Some(kind)) = (dtype, index.kind.valid()) else {
+                whole = false;
+                continue;
+            };
+            let members = kind.dtypes();
+            if !members.contains(*dtype) {
+                whole = false;
+                let near = nearest_first(dtype.name(), members.iter().map(DType::name));
+                findings
+                    .report(&codes::ROW_DTYPES, *range, path, name, format!("`{name}` cannot be {}", dtype.name()))
+                    .help(format!("`{name}` is {}", list(near, "or")))
+                    .related(index.kind.range(), format!("`{name}` is declared here"));
+            }
+            continue;
+        }
+        whole = false;
+        if facts.scope.get(name).is_none() && !facts.scope.complete {
+            findings.unreached(key.range, path, format!("what `{name}` is"), "signature");
+            continue;
+        }
+        let meant = nearest(name, missing.iter().copied()).or(match (missing.as_slice(), case.assignments.len()) {
+            (&[one], n) if n == allowed.len() && facts.scope.get(name).is_none() => Some(one),
+            _ => None,
+        });
+        let takes = match allowed.as_slice() {
+            [] if needed.is_none() => "a case assigns the dtype indices of the call".to_owned(),
+            [] => "the call has no dtype index".to_owned(),
+            allowed => format!("a case assigns exactly {}", list(nearest_first(name, allowed.iter().copied()), "and")),
+        };
+        let (message, help) = match facts.scope.get(name).map(|symbol| (symbol.role, &symbol.kind)) {
+            Some((SymbolRole::Index, Kind::DType(_))) => {
+                (format!("`{name}` is irrelevant here: the call has no tensor of that dtype"), takes)
+            }
+            Some((SymbolRole::Param, _)) => (
+                format!("`{name}` is a parameter, not a dtype index"),
+                format!("write `{name}: …` as a key of the row"),
+            ),
+            Some(_) => (format!("`{name}` is not a dtype index"), takes),
+            None => (format!("`{name}` is not a dtype index"), takes),
+        };
+        let defect = findings.report(&codes::ROW_DTYPES, key.range, path, name, message);
+        match meant {
+            Some(meant) => {
+                defect.help(format!("did you mean `{meant}`? {}", capitalized(&help)));
+                missing.retain(|name| *name != meant);
+            }
+            None => {
+                defect.help(help);
+            }
+        }
+    }
+    if !missing.is_empty() {
+        whole = false;
+        let example: Vec<String> =
+            missing.iter().map(|name| format!("`{name}: {}`", example_dtype(facts, name))).collect();
+        findings
+            .report(
+                &codes::ROW_DTYPES,
+                case.range,
+                path,
+                missing.join(", "),
+                format!("the case does not assign {}", list(&missing, "or")),
+            )
+            .help(format!("add {}", join(&example)));
+    }
+    let needed = needed?;
+    let assigned: Vec<(Arc<str>, DType)> = needed
+        .iter()
+        .filter_map(|index| {
+            let (_, dtype) = case.assignments.iter().find(|(key, _)| key.value == index.name.value)?;
+            Some((index.name.value.clone(), *dtype.valid()?))
+        })
+        .collect();
+    (whole && assigned.len() == needed.len()).then_some(assigned)
+}
