@@ -16,10 +16,8 @@ use crate::model::{Condition, Entry, Fact, Family, FamilyCase, ParamRole, Patter
 pub fn check_kinds(entry: &Entry, scope: &Scope, findings: &mut Findings) {
     let Some(signature) = entry.signature.valid() else { return };
     check_defaults(signature, scope, findings);
-    let metadata: BTreeSet<&str> =
-        tensors(signature).filter(|tensor| !tensor.values.is_absent()).map(|tensor| &*tensor.name.value).collect();
     for tensor in tensors(signature) {
-        check_tensor(tensor, scope, &metadata, findings);
+        check_tensor(tensor, scope, findings);
     }
     for (position, family) in signature.types.items().iter().enumerate() {
         // The scope lists the families in the order declared.
@@ -57,7 +55,7 @@ fn check_defaults(signature: &Signature, scope: &Scope, findings: &mut Findings)
     }
 }
 
-fn check_tensor(tensor: &Tensor, scope: &Scope, metadata: &BTreeSet<&str>, findings: &mut Findings) {
+fn check_tensor(tensor: &Tensor, scope: &Scope, findings: &mut Findings) {
     // What a tensor states of itself counts where it is passed: what its condition guards is guarded there.
     let condition = match &tensor.optional {
         Fact::Valid(Condition::When(formula), _) => Some(&formula.expr),
@@ -84,16 +82,15 @@ fn check_tensor(tensor: &Tensor, scope: &Scope, metadata: &BTreeSet<&str>, findi
             Inference::new(scope, Position::Condition, &formula.path, findings).condition(&formula.expr, taker);
         }
     }
-    let is_metadata = |name: &str| metadata.contains(name);
     if let Fact::Valid(call, _) = &tensor.values {
         let mut inference = Inference::new(scope, Position::Generator, &call.path, findings);
         within(&mut inference);
-        inference.generator_or_predicate(&call.call, CallRole::Generator, call.range, &is_metadata);
+        inference.generator_or_predicate(&call.call, CallRole::Generator, call.range);
     }
     for call in tensor.requires.items().iter().filter_map(Fact::valid) {
         let mut inference = Inference::new(scope, Position::Predicate, &call.path, findings);
         within(&mut inference);
-        inference.generator_or_predicate(&call.call, CallRole::Predicate, call.range, &is_metadata);
+        inference.generator_or_predicate(&call.call, CallRole::Predicate, call.range);
     }
 }
 

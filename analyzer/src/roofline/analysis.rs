@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use super::{Bytes, Formulas, RooflineBody, RooflinePlan, Term};
-use crate::check::{Assignment, Branch, Checked, Inference, Point, Position, Scope};
+use crate::check::{Branch, Checked, Inference, Point, Position, Scope};
 use crate::defect::{Findings, Severity, codes, nearest_first};
 use crate::eval::fold;
 use crate::expr::{Expr, ExprKind, Ident, Shape, ShapeKind};
-use crate::lang::Value;
 use crate::model::{Condition, Entry, Fact, Formula, Roofline, Status, TensorRole};
 
 /// As many points as a plan has arms at most. A formula that takes more branches than that is emitted by none.
@@ -145,11 +144,11 @@ fn inline_plan(
     for point in points {
         let branch = checked.branch(&point);
         let flops_here = fold(&flops.expr, &branch.point);
-        safe &= judge_sizes(&flops_here, flops, &branch, &mut unsized_tensors, findings);
+        safe &= judge_sizes(&flops_here, flops, (checked, &branch), &mut unsized_tensors, findings);
         let bytes_here = match bytes {
             Some(bytes) => {
                 let folded = fold(&bytes.expr, &branch.point);
-                safe &= judge_sizes(&folded, bytes, &branch, &mut unsized_tensors, findings);
+                safe &= judge_sizes(&folded, bytes, (checked, &branch), &mut unsized_tensors, findings);
                 Some(Bytes::Formula(folded))
             }
             None if branch.poisoned => None,
@@ -217,7 +216,7 @@ fn deciding(entry: &Entry, formulas: &[Option<&Formula>], derived: bool, checked
 fn judge_sizes(
     folded: &Expr,
     formula: &Formula,
-    branch: &Branch,
+    (checked, branch): (&Checked, &Branch),
     reported: &mut Vec<Arc<str>>,
     findings: &mut Findings,
 ) -> bool {
@@ -232,8 +231,8 @@ fn judge_sizes(
             safe = false;
             if !reported.contains(name) {
                 reported.push(name.clone());
-                let message =
-                    format!("`bytes({name})` is read where `{name}` is absent: when {}", describe(&branch.point));
+                let when = checked.describe(&branch.point);
+                let message = format!("`bytes({name})` is read where `{name}` is absent: when {when}");
                 findings
                     .report(&codes::UNSIZED_TENSOR, expr.range, &*formula.path, &**name, message)
                     .help(format!("write `(bytes({name}) if present({name}) else 0)`"));
@@ -242,27 +241,6 @@ fn judge_sizes(
         expr.for_each_child(&mut |child| open.push(child));
     }
     safe
-}
-
-/// A point in words: "`trans_a` is true and `bias` is passed".
-fn describe(point: &Point) -> String {
-    let mut clauses: Vec<String> = point
-        .assignments
-        .iter()
-        .map(|(name, assignment)| match assignment {
-            Assignment::Value(Value::Bool(value)) => format!("`{name}` is {value}"),
-            Assignment::Value(Value::Str(value)) => format!("`{name}` is `'{value}'`"),
-            Assignment::Value(_) => format!("`{name}` has its value"),
-            Assignment::Present(true) => format!("`{name}` is passed"),
-            Assignment::Present(false) => format!("`{name}` is not passed"),
-            Assignment::Constructor { constructor, .. } => format!("`{name}` is `{constructor}`"),
-        })
-        .collect();
-    match clauses.pop() {
-        None => "always".to_owned(),
-        Some(last) if clauses.is_empty() => last,
-        Some(last) => format!("{} and {last}", clauses.join(", ")),
-    }
 }
 
 /// The sum that stands for the bytes at a point; nothing where a tensor's part of it is not decided.

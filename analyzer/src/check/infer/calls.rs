@@ -14,14 +14,8 @@ use crate::lang::builtins::{self, BindProblem, Bound, Builtin, Parameter, Passin
 use crate::text::TextRange;
 
 impl Inference<'_> {
-    /// Judges `values` or an item of `requires`. `is_metadata` says which tensors have `values`.
-    pub(crate) fn generator_or_predicate(
-        &mut self,
-        call: &Call,
-        role: CallRole,
-        range: TextRange,
-        is_metadata: &dyn Fn(&str) -> bool,
-    ) {
+    /// Judges `values` or an item of `requires`.
+    pub(crate) fn generator_or_predicate(&mut self, call: &Call, role: CallRole, range: TextRange) {
         let guards = self.guards.clone();
         let due = match role {
             CallRole::Generator => "generator",
@@ -34,7 +28,7 @@ impl Inference<'_> {
         };
         match builtin {
             Some(builtin) if right(&builtin) => {
-                self.arguments(builtin, call, range, &guards, is_metadata);
+                self.arguments(builtin, call, range, &guards);
                 return;
             }
             Some(builtin) => {
@@ -52,7 +46,7 @@ impl Inference<'_> {
             }
             None => self.unknown_function(&call.callee, &right, due),
         }
-        self.loose_arguments(call, &guards, is_metadata);
+        self.loose_arguments(call, &guards);
     }
 
     pub(super) fn unknown_function(&mut self, callee: &Ident, allowed: &dyn Fn(&&Builtin) -> bool, sort: &str) {
@@ -74,14 +68,12 @@ impl Inference<'_> {
     }
 
     /// The arguments of a call that cannot be judged: their own names and kinds still are.
-    pub(super) fn loose_arguments(&mut self, call: &Call, guards: &Guards, is_metadata: &dyn Fn(&str) -> bool) {
+    pub(super) fn loose_arguments(&mut self, call: &Call, guards: &Guards) {
         let pushed = call.comprehension.as_ref().is_some_and(|comprehension| self.enter(comprehension, guards));
         for argument in call.args.iter().chain(call.keywords.iter().map(|(_, value)| value)) {
             let tensor = argument.as_name().filter(|name| self.names_tensor(name));
-            // What a call that is no good takes as a tensor is not known.
-            if tensor
-                .is_none_or(|name| self.position != Position::Predicate && !is_metadata(name) && !is_tensor_call(call))
-            {
+            // What takes a tensor and what does not is not known of such a call.
+            if tensor.is_none() {
                 self.infer(argument, guards);
             }
         }
@@ -100,7 +92,7 @@ impl Inference<'_> {
         };
         let Some(builtin) = builtins::find(name) else {
             self.unknown_function(&call.callee, &callable, "function");
-            self.loose_arguments(call, guards, &|_| false);
+            self.loose_arguments(call, guards);
             return Found::error();
         };
         if !callable(&builtin) {
@@ -119,17 +111,17 @@ impl Inference<'_> {
                 ),
             };
             self.findings.report(&codes::MISPLACED_CALL, call.callee.range, self.path, &**name, message).help(help);
-            self.loose_arguments(call, guards, &|_| true);
+            self.loose_arguments(call, guards);
             return Found::error();
         }
         match &builtin.role {
             Role::Present => self.present(builtin, call, range, guards),
             Role::Bytes => {
-                self.arguments(builtin, call, range, guards, &|_| true);
+                self.arguments(builtin, call, range, guards);
                 Found::new(Kind::Dim)
             }
             Role::Primitive { gives, eval } => {
-                let kinds = self.arguments(builtin, call, range, guards, &|_| false);
+                let kinds = self.arguments(builtin, call, range, guards);
                 Found::new(result(*gives, &kinds, *eval))
             }
             Role::Generator(_) | Role::Predicate(_) => Found::error(),
@@ -144,11 +136,11 @@ impl Inference<'_> {
         guards: &Guards,
     ) -> Found {
         let [operand] = call.args.as_slice() else {
-            self.arguments(builtin, call, range, guards, &|_| true);
+            self.arguments(builtin, call, range, guards);
             return Found::new(Kind::Bool);
         };
         if !call.keywords.is_empty() || call.comprehension.is_some() {
-            self.arguments(builtin, call, range, guards, &|_| true);
+            self.arguments(builtin, call, range, guards);
             return Found::new(Kind::Bool);
         }
         let Some(name) = self.presence_operand(operand, guards) else {
@@ -243,7 +235,6 @@ impl Inference<'_> {
         call: &Call,
         range: TextRange,
         guards: &Guards,
-        is_metadata: &dyn Fn(&str) -> bool,
     ) -> Vec<Option<Kind>> {
         let name = builtin.name;
         let Bound { arguments: bound, problems } = builtins::bind(builtin, call);
@@ -305,7 +296,7 @@ impl Inference<'_> {
             }
             for argument in arguments {
                 let comprehension = call.comprehension.as_deref().filter(|_| kinds.is_empty());
-                kinds.push(Some(self.argument(builtin, parameter, argument, comprehension, guards, is_metadata)));
+                kinds.push(Some(self.argument(builtin, parameter, argument, comprehension, guards)));
             }
         }
         if name == "per_axis" {
@@ -321,7 +312,6 @@ impl Inference<'_> {
         argument: &Expr,
         comprehension: Option<&Comprehension>,
         guards: &Guards,
-        is_metadata: &dyn Fn(&str) -> bool,
     ) -> Kind {
         let taker = format!("`{}` of `{}`", parameter.name, builtin.name);
         let takes = parameter.takes;
@@ -351,12 +341,8 @@ impl Inference<'_> {
                 self.presence_operand(argument, guards);
                 Kind::Tensor
             }
-            (Takes::Tensor, Some(name)) => {
-                if self.position == Position::Predicate && !is_metadata(name) {
-                    self.not_metadata(name, argument.range);
-                }
-                Kind::Tensor
-            }
+            // That a predicate reads metadata tensors only is judged with them.
+            (Takes::Tensor, Some(_)) => Kind::Tensor,
             (Takes::Tensor, None) => {
                 let found = self.infer(argument, guards);
                 if found.kind != Kind::Error {
@@ -370,22 +356,10 @@ impl Inference<'_> {
                 Kind::Error
             }
             // The contents of a metadata tensor are a sequence of integers.
-            (Takes::SeqInt | Takes::Shape | Takes::Seq, Some(name)) if self.position == Position::Predicate => {
-                if !is_metadata(name) {
-                    self.not_metadata(name, argument.range);
-                }
+            (Takes::SeqInt | Takes::Shape | Takes::Seq, Some(_)) if self.position == Position::Predicate => {
                 Kind::Seq(Box::new(Kind::Int), None)
             }
             _ => self.expect(argument, want, guards).kind,
-        }
-    }
-
-    pub(super) fn not_metadata(&mut self, name: &str, range: TextRange) {
-        let message = format!("`{name}` has no `values`, so a predicate cannot read it");
-        let defect = self.findings.report(&codes::MISPLACED_NAME, range, self.path, name, message);
-        defect.help("a predicate reads metadata tensors: those with `values`");
-        if let Some(symbol) = self.scope.get(name) {
-            defect.related(symbol.range, format!("`{name}` is declared here"));
         }
     }
 
@@ -446,10 +420,6 @@ pub(super) fn sort_of(role: &Role) -> &'static str {
         Role::Generator(_) => "a generator",
         Role::Predicate(_) => "a predicate",
     }
-}
-
-pub(super) fn is_tensor_call(call: &Call) -> bool {
-    matches!(&*call.callee.value, "bytes" | "present")
 }
 
 pub(super) fn names_of(allowed: &dyn Fn(&&Builtin) -> bool) -> Vec<&'static str> {

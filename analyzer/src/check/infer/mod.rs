@@ -24,7 +24,6 @@ use crate::defect::{Findings, codes, list, nearest_first};
 use crate::expr::{Axis, BinaryOp, Expr, ExprKind, Ident, Shape, ShapeKind, UnaryOp};
 use crate::lang::builtins::Takes;
 use crate::lang::{Kind, Literals};
-use crate::text::TextRange;
 use fits::{common, describe, fits_kind, fits_takes};
 
 /// Where an expression stands. It decides which names can be read there.
@@ -247,54 +246,15 @@ impl<'a> Inference<'a> {
                     self.wants(expr, Wanted::Takes(Takes::Shape), "a splice");
                 }
             }),
-            ShapeKind::Family(name, arguments) => self.application(name, arguments, shape.range),
+            ShapeKind::Family(name, arguments) => self.application(name, arguments),
             ShapeKind::Error(parts) => parts.iter().for_each(|part| self.names_in(part)),
         }
     }
 
-    fn application(&mut self, name: &Ident, arguments: &[Expr], range: TextRange) {
+    fn application(&mut self, name: &Ident, arguments: &[Expr]) {
         let guards = self.guards.clone();
-        let Some(family) = self.scope.family(&name.value) else {
-            if self.scope.complete {
-                let known: Vec<&str> = self.scope.families().map(|f| &*f.name).collect();
-                let order = nearest_first(&name.value, known);
-                let help = if order.is_empty() {
-                    "the entry declares none; a type family is declared in `types`".to_owned()
-                } else {
-                    format!("the type families are {}", some_of(&order, "and"))
-                };
-                let message = format!("`{}` is no type family", name.value);
-                self.findings.report(&codes::UNKNOWN_NAME, name.range, self.path, &*name.value, message).help(help);
-            } else {
-                self.findings.unreached(
-                    name.range,
-                    self.path,
-                    format!("what the family `{}` is", name.value),
-                    "signature.types",
-                );
-            }
-            for argument in arguments {
-                self.infer(argument, &guards);
-            }
-            return;
-        };
-        let declared = family.range;
-        let formals = family.formals.as_deref();
-        if let Some(formals) = formals
-            && formals.len() != arguments.len()
-        {
-            let names: Vec<&str> = formals.iter().map(|(formal, _)| &**formal).collect();
-            let message = format!(
-                "`{}` takes {}, and is given {}",
-                name.value,
-                count(formals.len(), "argument"),
-                arguments.len()
-            );
-            self.findings
-                .report(&codes::CALL_ARGUMENTS, range, self.path, &*name.value, message)
-                .help(format!("write `{}[{}]`", name.value, names.join(", ")))
-                .related(declared, format!("`{}` is declared here", name.value));
-        }
+        // That the family exists and takes as many arguments is judged with the families.
+        let formals = self.scope.family(&name.value).and_then(|family| family.formals.as_deref());
         for (position, argument) in arguments.iter().enumerate() {
             match formals.and_then(|formals| formals.get(position)) {
                 Some((formal, kind)) => {
