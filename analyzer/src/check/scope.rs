@@ -237,7 +237,9 @@ fn is_complete(signature: &Signature, findings: &Findings) -> bool {
         || signature.outputs.is_malformed()
         || signature.types.is_malformed()
         || signature.lets.is_malformed();
-    let lost = findings.defects.iter().filter(|defect| defect.code == &codes::YAML_SYNTAX).any(|defect| {
+    // A member whose key is no string is read by nobody; it may be what another place names.
+    let hides = |code| code == &codes::YAML_SYNTAX || code == &codes::NON_STRING_KEY;
+    let lost = findings.defects.iter().filter(|defect| hides(defect.code)).any(|defect| {
         let mut keys = defect.path.split(['.', '[']);
         match (keys.next(), keys.next()) {
             (Some("" | "signature"), None) => true,

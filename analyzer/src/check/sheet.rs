@@ -311,9 +311,7 @@ impl Sheet {
             order: Vec::new(),
             cyclic: Vec::new(),
             unread,
-            unread_inputs: signature.inputs.is_malformed()
-                || signature.params.is_malformed()
-                || signature.forall.is_malformed(),
+            unread_inputs: !scope.complete,
             let_surveys: Vec::new(),
             presence_surveys: FxHashMap::default(),
         };
@@ -656,13 +654,7 @@ impl Sheet {
             self.applied[position] = true;
         }
         let families = std::mem::take(&mut self.families);
-        // An application inside a case is judged with the case; here it is expanded only.
-        let mut silent = Findings::default();
-        let judged = {
-            let into = if depth == 0 { &mut *findings } else { &mut silent };
-            families::judge_application(&families, name, arguments, path, into)
-        };
-        let expanded = judged.and_then(|(position, family)| {
+        let expanded = families::applied(&families, name, arguments).and_then(|(position, family)| {
             let scrutinees: Vec<Item> =
                 family.scrutinees.iter().filter_map(|&s| arguments.get(s)).map(|arg| self.item(arg)).collect();
             if !self.judge_scrutinees(family, &scrutinees, name, path, findings) || depth >= Self::MAX_NESTING {
