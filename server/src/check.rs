@@ -18,6 +18,7 @@ use crate::diagnostic::{Diagnostic, JudgedFile, Level, Outcome, Related, count};
 use crate::discover;
 use crate::engine::{self, Group};
 use crate::exit::Exit;
+use crate::formulas;
 use crate::levels::{self, Levels};
 use crate::notes::Notes;
 use crate::render::{self, Style};
@@ -85,9 +86,15 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// The files and folders that a check looks at.
-    pub(crate) fn roots(&self) -> Result<Vec<PathBuf>> {
-        discover::roots(self.arguments, &mut Configs::default())
+    /// The files and folders that a check depends on.
+    pub(crate) fn watched(&self) -> Result<Vec<PathBuf>> {
+        let mut configs = Configs::default();
+        let mut paths = discover::roots(self.arguments, &mut configs)?;
+        let configs: Vec<_> = paths.iter().filter_map(|path| configs.of(path)).collect();
+        paths.extend(configs.iter().flat_map(|config| formulas::sources(config)));
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
     }
 
     /// Checks, writes the report, and gives how it went.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use tileops_analyzer::analysis::{EntryAnalysis, EntryContext, analyze_entry};
+use tileops_analyzer::roofline::Formulas;
 use tileops_analyzer::text::TextRange;
 use tileops_analyzer::workspace::{EntryRef, FileKind, Report, SourceFile, Workspace, outline};
 
@@ -13,6 +14,7 @@ use crate::cli::Arguments;
 use crate::config::{Config, Configs};
 use crate::diagnostic::{Bug, Problem, Skipped};
 use crate::discover::{self, Input, Inputs};
+use crate::formulas;
 use crate::panics;
 use crate::source::{self, Decoded, Source};
 
@@ -102,7 +104,10 @@ fn judge_with(
 
     let named = |path: &str| files.binary_search_by(|(known, _)| (**known).cmp(path)).is_ok_and(|at| files[at].1.named);
     for (config, (sources, faults)) in known.into_iter().zip(groups) {
-        let group = analyze_group(config, sources, faults, &analyze, &mut judged.bugs);
+        // Where no file is under a configuration, nobody asks for its formulas.
+        let formulas =
+            if sources.is_empty() { Formulas::default() } else { formulas::read(&config, &mut judged.problems) };
+        let group = analyze_group(config, formulas, sources, faults, &analyze, &mut judged.bugs);
         for file in &group.report.files {
             if let FileKind::Skipped(reason) = file.kind {
                 let (path, reason) = (file.path.clone(), reason.to_owned());
@@ -125,6 +130,7 @@ fn read(input: &Input) -> Result<Decoded> {
 
 fn analyze_group(
     config: Arc<Config>,
+    formulas: Formulas,
     files: Vec<SourceFile>,
     faults: Faults,
     analyze: &(impl Fn(&Workspace, &EntryRef) -> EntryAnalysis + Sync),
@@ -132,7 +138,7 @@ fn analyze_group(
 ) -> Group {
     let outlines = files.par_iter().map(|file| outline(&file.path, &file.text, file.configured)).collect();
     let sources = files.iter().map(|file| Arc::new(Source::new(file.path.clone(), file.text.clone()))).collect();
-    let workspace = Workspace::assemble(files, outlines);
+    let workspace = Workspace::assemble(files, outlines).with_formulas(formulas);
     let results: Vec<(EntryAnalysis, Option<String>)> = workspace
         .entries()
         .par_iter()

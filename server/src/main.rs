@@ -13,6 +13,7 @@ mod discover;
 mod engine;
 mod exit;
 mod explain;
+mod formulas;
 mod levels;
 mod notes;
 mod output;

@@ -12,6 +12,7 @@ use crate::cli::Arguments;
 use crate::config::FILE_NAME;
 use crate::discover::is_yaml;
 use crate::exit::Exit;
+use crate::formulas::language;
 use crate::notes::Notes;
 
 /// How long the file system is quiet before a check starts: editors write a file in several steps.
@@ -29,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments, notes: &Notes) -> Result<Exit> {
     let mut watched: Vec<PathBuf> = Vec::new();
     loop {
         // What changes while a check runs starts another: everything is watched before it is read.
-        for root in &checker.roots()? {
+        for root in &checker.watched()? {
             watch(&mut watcher, &mut watched, root)?;
         }
         checker.check(notes)?;
@@ -82,8 +83,10 @@ fn matters(event: &notify::Result<Event>) -> bool {
         Ok(event) => {
             let relevant = |path: &PathBuf| {
                 let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-                let followed = ["py", "rs"].iter().any(|&kind| path.extension().is_some_and(|found| found == kind));
-                !hidden && (is_yaml(path) || followed || path.file_name().is_some_and(|name| name == FILE_NAME))
+                !hidden
+                    && (is_yaml(path)
+                        || language(path).is_some()
+                        || path.file_name().is_some_and(|name| name == FILE_NAME))
             };
             !event.kind.is_access() && (event.need_rescan() || event.paths.iter().any(relevant))
         }

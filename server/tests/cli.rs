@@ -325,6 +325,27 @@ fn a_wrong_configuration_is_said_at_its_place() {
 }
 
 #[test]
+fn formulas_are_found_in_sources_without_importing_them() {
+    let text =
+        CLEAN.replace("spec-only", "implemented").replace("{flops: \"M\"}", "{func: \"my.formulas.demo_roofline\"}");
+    let project = Project::new(&[
+        ("tileops.toml", "[formulas]\npackage = \"my.formulas\"\nsources = [\"python\"]\n"),
+        ("manifest/demo.yaml", &text),
+        ("python/my/formulas.py", "raise RuntimeError\n\ndef demo_roofline(call):\n    return 0, 0\n"),
+    ]);
+    project.run(&["--check"], 0);
+    project.write("python/my/formulas.py", b"def demo_rooflin(call): ...\n");
+    let (stdout, _) = project.run(&["--check"], 1);
+    assert!(stdout.contains("demo_rooflin`"), "the nearest name is said: {stdout}");
+    project.write("tileops.toml", b"[formulas]\npackage = \"my.formulas\"\nnames = [\"demo_roofline\"]\n");
+    project.run(&["--check"], 0);
+    project.write("tileops.toml", b"[formulas]\npackage = \"my.formulas\"\nsources = [\"gone\"]\n");
+    assert!(project.run(&["--check"], 2).1.contains("cannot read `gone`: No such file or directory"));
+    project.write("tileops.toml", b"[formulas]\npackage = \"other\"\n");
+    project.run(&["--check"], 1);
+}
+
+#[test]
 fn levels_of_the_command_line_go_before() {
     let project = Project::new(&[("demo.yaml", &wrong())]);
     assert!(
