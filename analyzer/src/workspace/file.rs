@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::check::{Inference, Position, Scope, Symbol, SymbolRole};
 use crate::defect::Findings;
 use crate::lang::{Adt, AdtTable};
 use crate::model::read_types;
@@ -147,6 +148,10 @@ pub fn types(text: &str, outline: &FileOutline) -> Types {
         let mut tree = parse_entry(text);
         let mut findings = Findings::default();
         let read = read_types(chunk, &tree, &mut findings);
+        for adt in read.table.iter() {
+            let name = read.names.iter().find(|name| name.value == adt.name);
+            check_invariants(adt, name.map_or(TextSize::new(0), |name| name.range.start()), &mut findings);
+        }
         findings.append(std::mem::take(&mut tree.findings));
         super::rebase(&mut findings, chunk.range.start());
         found.findings.append(findings);
@@ -158,6 +163,25 @@ pub fn types(text: &str, outline: &FileOutline) -> Types {
     found.table = AdtTable::new(adts, complete);
     found.findings.normalize();
     found
+}
+
+/// Judges the invariants of an ADT: each reads the fields of its own constructor. The ADT's name stands at `start`.
+fn check_invariants(adt: &Adt, start: TextSize, findings: &mut Findings) {
+    for constructor in &adt.constructors {
+        let Some(invariant) = &constructor.invariant else { continue };
+        let fields = constructor.fields.iter().map(|field| Symbol {
+            name: field.name.clone(),
+            role: SymbolRole::Param,
+            kind: field.kind.clone(),
+            range: TextRange::default(),
+        });
+        let scope = Scope::new(fields.collect(), true);
+        let path = format!("adts.{}.sum.{}.invariant", adt.name, constructor.name);
+        let mut found = Findings::default();
+        Inference::new(&scope, Position::Refinement, &path, &mut found).condition(invariant, "an invariant");
+        super::rebase(&mut found, start);
+        findings.append(found);
+    }
 }
 
 #[cfg(test)]

@@ -95,12 +95,14 @@ pub(super) fn fact<T>(slot: Slot<'_>, value: Option<T>) -> Fact<T> {
     }
 }
 
-/// A type in a string. `None` where it could not be read, which has been reported.
+/// A type in a string. `None` where it could not be read as it stands, which has been reported: a type that was mended
+/// says nothing about the values it was meant to have.
 pub(super) fn type_expr(slot: Slot<'_>, findings: &mut Findings) -> Option<TypeExpr> {
     fields::text(slot, findings)?;
     let scalar = slot.node.as_scalar()?;
+    let before = findings.defects.len();
     let ty = parse_type(scalar, slot.node.range, slot.path, findings);
-    (ty.kind != TypeExprKind::Error).then_some(ty)
+    (findings.defects.len() == before && ty.kind != TypeExprKind::Error).then_some(ty)
 }
 
 fn index(name: Ident, node: &Node, path: &str, findings: &mut Findings) -> Index {

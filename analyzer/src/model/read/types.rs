@@ -110,9 +110,6 @@ fn constructor(name: Ident, node: &Node, path: &str, findings: &mut Findings) ->
         Fact::Absent(_) => Vec::new(),
         Fact::Malformed(_) => return None,
     };
-    if let Some(invariant) = invariant.valid() {
-        names_of_invariant(&invariant.expr, &members, &invariant.path, &mut Vec::new(), findings);
-    }
     Some(Constructor {
         name: name.value,
         python: python.valid().map(|name| name.value.clone()),
@@ -214,45 +211,6 @@ fn repeated_literals(members: &[TypeExpr], path: &str, findings: &mut Findings) 
             }
             None => seen.push((literal, member.range)),
         }
-    }
-}
-
-/// An invariant reads fields of its own constructor only. The recursion is as deep as the parser lets expressions be.
-fn names_of_invariant<'e>(
-    expr: &'e Expr,
-    members: &[Field],
-    path: &str,
-    bound: &mut Vec<&'e str>,
-    findings: &mut Findings,
-) {
-    if let ExprKind::Name(name) = &expr.kind {
-        let known = members.iter().any(|field| field.name == *name) || bound.contains(&&**name);
-        if !known {
-            let names = nearest_first(name, members.iter().map(|field| &*field.name));
-            findings
-                .report(
-                    &codes::UNKNOWN_NAME,
-                    expr.range,
-                    path,
-                    &**name,
-                    format!("`{}` is no field of this constructor", fields::shown(name)),
-                )
-                .help(if names.is_empty() {
-                    "the constructor has no fields".to_owned()
-                } else {
-                    format!("an invariant reads the fields of its constructor: {}", list(names, "and"))
-                });
-        }
-        return;
-    }
-    let variable = match &expr.kind {
-        ExprKind::Call(call) => call.comprehension.as_ref().map(|comprehension| &*comprehension.variable.value),
-        _ => None,
-    };
-    bound.extend(variable);
-    expr.for_each_child(&mut |child| names_of_invariant(child, members, path, bound, findings));
-    if variable.is_some() {
-        bound.pop();
     }
 }
 
