@@ -264,7 +264,7 @@ pub(super) static TABLE: &[Builtin] = &[
                 let (n, hi) = sample(args)?;
                 let (count, hi) = (entry_count(&[n])?, pool_size(hi, "hi")?);
                 let mut out = Vec::with_capacity(count);
-                Distinct::new(hi, count as u64).draw(&mut Random::new(seed), hi, count as u64, &mut out);
+                Distinct::new(hi, count as u64).draw_once(&mut Random::new(seed), hi, count as u64, &mut out);
                 Ok(out)
             },
             bounds: |args| sample(args).ok().map(|(_, hi)| (0, (hi - 1).max(0))),
@@ -511,7 +511,7 @@ impl Paged {
         let mut random = Random::new(seed);
         let mut out = Vec::with_capacity(count);
         if count as u64 <= pool {
-            Distinct::new(pool, count as u64).draw(&mut random, pool, count as u64, &mut out);
+            Distinct::new(pool, count as u64).draw_once(&mut random, pool, count as u64, &mut out);
         } else {
             let mut distinct = Distinct::new(pool, self.width as u64);
             (0..self.batch).for_each(|_| distinct.draw(&mut random, pool, self.width as u64, &mut out));

@@ -63,45 +63,60 @@ impl Random {
     }
 }
 
-/// The largest pool that is kept as an array. A larger one is kept as its differences from `0..n`: same numbers.
+/// The largest pool that is kept as an array whatever is drawn from it. A larger one is kept as its differences from
+/// `0..n`, unless half of it is drawn: same numbers.
 const DENSE: u64 = 1 << 22;
 
 /// Draws distinct numbers, many times over pools of the same size or smaller, each time in time linear in how many.
 pub(super) struct Distinct {
-    dense: Vec<u64>,
+    dense: Vec<u32>,
     sparse: FxHashMap<u64, u64>,
-    swaps: Vec<(usize, usize)>,
+    swaps: Vec<u32>,
 }
 
 impl Distinct {
     /// For pools of at most `n` and at most `k` draws from each.
     pub(super) fn new(n: u64, k: u64) -> Self {
-        let dense = if n <= DENSE || n / 2 <= k { (0..n).collect() } else { Vec::new() };
+        let dense = match u32::try_from(n) {
+            Ok(end) if n <= DENSE || n / 2 <= k => (0..end).collect(),
+            _ => Vec::new(),
+        };
         Distinct { dense, sparse: FxHashMap::default(), swaps: Vec::new() }
     }
 
     /// Appends `k` distinct numbers below `n` to `out`; `k` is at most `n`.
     pub(super) fn draw(&mut self, random: &mut Random, n: u64, k: u64, out: &mut Vec<i64>) {
+        self.shuffle(random, n, k, out);
+        // Undone from the back, the swaps leave `0..n` again.
+        for (i, &j) in self.swaps.iter().enumerate().rev() {
+            self.dense.swap(i, j as usize);
+        }
+        self.swaps.clear();
+        self.sparse.clear();
+    }
+
+    /// As [`Distinct::draw`], for a single draw.
+    pub(super) fn draw_once(mut self, random: &mut Random, n: u64, k: u64, out: &mut Vec<i64>) {
+        self.shuffle(random, n, k, out);
+    }
+
+    fn shuffle(&mut self, random: &mut Random, n: u64, k: u64, out: &mut Vec<i64>) {
         let k = k.min(n);
-        if n as usize <= self.dense.len() {
-            for i in 0..k as usize {
-                let j = i + random.below(n - i as u64) as usize;
-                self.dense.swap(i, j);
-                self.swaps.push((i, j));
-                out.push(self.dense[i] as i64);
-            }
-            while let Some((i, j)) = self.swaps.pop() {
-                self.dense.swap(i, j);
+        if n <= self.dense.len() as u64 {
+            for i in 0..k {
+                let j = i + random.below(n - i);
+                self.dense.swap(i as usize, j as usize);
+                // The pool has 2^32 numbers at most.
+                self.swaps.push(j as u32);
+                out.push(self.dense[i as usize].into());
             }
         } else {
             for i in 0..k {
                 let j = i + random.below(n - i);
-                let at_j = self.sparse.get(&j).copied().unwrap_or(j);
                 let at_i = self.sparse.get(&i).copied().unwrap_or(i);
-                self.sparse.insert(j, at_i);
-                out.push(at_j as i64);
+                let at_j = self.sparse.insert(j, at_i).unwrap_or(j);
+                out.push(if j == i { at_i } else { at_j } as i64);
             }
-            self.sparse.clear();
         }
     }
 }
