@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Scope;
 use super::discriminants::finite_values;
 use super::facts;
-use crate::defect::{Findings, codes, list, nearest_first};
+use crate::defect::{Findings, codes, list, nearest, nearest_first};
 use crate::eval::Environment;
 use crate::expr::{Axis, Call, Comprehension, Expr, ExprKind, Ident, Shape, ShapeKind};
 use crate::lang::{Constructor, Kind, Value};
@@ -15,6 +15,8 @@ use crate::model::{Fact, Family, Pattern, PatternFields, Signature};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Families {
     pub(crate) members: Vec<FamilyFacts>,
+    /// Whether `types` could be read: where not, a family that is not here may still be declared.
+    pub(crate) complete: bool,
 }
 
 /// One family.
@@ -37,6 +39,8 @@ pub(crate) struct CaseFacts {
     pub(crate) shape: Shape,
     /// Where `when` stands.
     pub(crate) range: crate::text::TextRange,
+    /// The path of `is`.
+    path: String,
 }
 
 impl Families {
@@ -48,17 +52,18 @@ impl Families {
 
 /// Reads and judges the definitions of `types`.
 pub(crate) fn read(signature: &Signature, scope: &Scope, findings: &mut Findings) -> Families {
-    let mut families = Families::default();
+    let mut families = Families { members: Vec::new(), complete: scope.complete };
     for family in signature.types.items() {
         if families.find(&family.name.value).is_none() {
             families.members.push(read_family(family, scope, findings));
         }
     }
+    // An application inside a case is judged here, once, whatever applies its family.
     let mut unsound = Vec::new();
     for (position, family) in families.members.iter().enumerate() {
         for case in &family.cases {
             if let ShapeKind::Family(name, arguments) = &case.shape.kind
-                && applied(&families, name, arguments).is_none()
+                && judge_application(&families, name, arguments, &case.path, findings).is_none()
             {
                 unsound.push(position);
             }
@@ -168,7 +173,12 @@ fn read_family(family: &Family, scope: &Scope, findings: &mut Findings) -> Famil
             }
         }
         sound &= !facts::shape_has_error(shape);
-        cases.push(CaseFacts { patterns: when.clone(), shape: shape.clone(), range: case.when.range() });
+        cases.push(CaseFacts {
+            patterns: when.clone(),
+            shape: shape.clone(),
+            range: case.when.range(),
+            path: format!("{}.is", case.path),
+        });
     }
     if family.cases.valid().is_some_and(Vec::is_empty) {
         sound = false;
@@ -407,15 +417,59 @@ fn cycle_from(start: usize, edges: &[Vec<usize>]) -> Option<Vec<usize>> {
     None
 }
 
-/// The family that an application names, where it is sound and is given its number of arguments. Whether it is declared,
-/// and whether the arguments fit the formals, is judged where names and kinds are.
-pub(crate) fn applied<'f>(
+/// Judges that an application names a family and gives it its arguments; the family, where both hold.
+pub(crate) fn judge_application<'f>(
     families: &'f Families,
     name: &Ident,
     arguments: &[Expr],
+    path: &str,
+    findings: &mut Findings,
 ) -> Option<(usize, &'f FamilyFacts)> {
-    let (position, family) = families.find(&name.value)?;
-    (family.sound && arguments.len() == family.formals.len()).then_some((position, family))
+    let Some((position, family)) = families.find(&name.value) else {
+        if families.complete {
+            let known: Vec<&str> = families.members.iter().map(|f| &*f.name.value).collect();
+            let help = match nearest(&name.value, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if known.is_empty() => "declare it in `signature.types`, or write a shape in brackets".to_owned(),
+                None => format!("the families of this entry are {}", list(known, "and")),
+            };
+            findings
+                .report(
+                    &codes::UNKNOWN_NAME,
+                    name.range,
+                    path,
+                    &*name.value,
+                    format!("`{}` is no type family of this entry", name.value),
+                )
+                .help(help);
+        } else {
+            findings.unreached(name.range, path, format!("the shape `{}[…]`", name.value), "signature.types");
+        }
+        return None;
+    };
+    if family.sound && arguments.len() != family.formals.len() {
+        findings
+            .report(
+                &codes::FAMILY_APPLICATION,
+                name.range,
+                path,
+                &*name.value,
+                format!(
+                    "`{}` takes {}, and is given {}",
+                    name.value,
+                    count(family.formals.len(), "argument"),
+                    arguments.len()
+                ),
+            )
+            .help(format!(
+                "write `{}[{}]`",
+                name.value,
+                family.formals.iter().map(|(f, _)| &*f.value).collect::<Vec<_>>().join(", ")
+            ))
+            .related(family.name.range, format!("`{}` is declared here", name.value));
+        return None;
+    }
+    family.sound.then_some((position, family))
 }
 
 /// Whether `pattern` matches the scrutinee's argument at a point; nothing where the point does not decide that.

@@ -16,7 +16,7 @@ fn metadata_dtypes() -> DTypeSet {
     builtins::METADATA_DTYPES.into_iter().collect()
 }
 
-/// Judges what no point changes: `requires` without `values`.
+/// Judges what no point changes: `requires` without `values`, and predicates over tensors that are no metadata.
 pub(crate) fn judge(sheet: &Sheet, findings: &mut Findings) {
     for tensor in &sheet.tensors {
         let facts = &tensor.facts;
@@ -32,6 +32,23 @@ pub(crate) fn judge(sheet: &Sheet, findings: &mut Findings) {
                 .help(
                     "`values` says what a workload row fills the tensor with, as in `values: \"as_tensor(lengths)\"`",
                 );
+        }
+        for call in &tensor.requires {
+            for name in tensors_named(sheet, call) {
+                let named = sheet.tensors.iter().find(|t| t.facts.name.value == name);
+                let Some(named) = named.filter(|t| t.facts.values.is_absent()) else { continue };
+                let range = argument_range(&call.call, &name).unwrap_or(call.range);
+                findings
+                    .report(
+                        &codes::METADATA_TENSOR,
+                        range,
+                        &*call.path,
+                        &*name,
+                        format!("`{name}` has no `values`, so `{}` cannot read its contents", call.call.callee.value),
+                    )
+                    .help("a predicate reads metadata tensors: inputs that have `values`")
+                    .related(named.facts.name.range, format!("`{name}` is declared here"));
+            }
         }
     }
 }

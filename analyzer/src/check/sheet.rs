@@ -654,7 +654,13 @@ impl Sheet {
             self.applied[position] = true;
         }
         let families = std::mem::take(&mut self.families);
-        let expanded = families::applied(&families, name, arguments).and_then(|(position, family)| {
+        // An application inside a case is judged with the case; here it is expanded only.
+        let mut silent = Findings::default();
+        let judged = {
+            let into = if depth == 0 { &mut *findings } else { &mut silent };
+            families::judge_application(&families, name, arguments, path, into)
+        };
+        let expanded = judged.and_then(|(position, family)| {
             let scrutinees: Vec<Item> =
                 family.scrutinees.iter().filter_map(|&s| arguments.get(s)).map(|arg| self.item(arg)).collect();
             if !self.judge_scrutinees(family, &scrutinees, name, path, findings) || depth >= Self::MAX_NESTING {
