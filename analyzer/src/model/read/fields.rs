@@ -36,16 +36,28 @@ fn subject(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-/// Whether the YAML reader has reported this node already: a second defect would be for the same mistake.
+/// Whether the YAML reader has reported this node, or something in it, already: a second defect would be for the same
+/// mistake.
 pub(super) fn is_reported(node: &Node) -> bool {
-    match &node.kind {
-        NodeKind::Unreadable => true,
-        NodeKind::Scalar(scalar) => scalar.yaml12.is_some(),
-        NodeKind::Mapping(pairs) => pairs.iter().any(|pair| {
-            matches!(pair.key.kind, NodeKind::Unreadable) || matches!(pair.value.kind, NodeKind::Unreadable)
-        }),
-        NodeKind::Sequence(items) => items.iter().any(|item| matches!(item.kind, NodeKind::Unreadable)),
+    if let NodeKind::Scalar(scalar) = &node.kind {
+        return scalar.yaml12.is_some();
     }
+    let mut stack = vec![node];
+    // No value that was meant to be of another form is larger than this.
+    let mut left = 1000;
+    while let Some(node) = stack.pop() {
+        left -= 1;
+        if left == 0 {
+            return false;
+        }
+        match &node.kind {
+            NodeKind::Unreadable => return true,
+            NodeKind::Scalar(_) => {}
+            NodeKind::Sequence(items) => stack.extend(items),
+            NodeKind::Mapping(pairs) => stack.extend(pairs.iter().flat_map(|pair| [&pair.key, &pair.value])),
+        }
+    }
+    false
 }
 
 /// The characters of a scalar's text, without its quotes.

@@ -28,7 +28,7 @@ use crate::text::{Spanned, TextRange};
 pub fn read_entry(tree: &EntryTree, findings: &mut Findings) -> Entry {
     let name = entry_name(&tree.key);
     let name_is_valid = op_name(&name, &tree.key, findings);
-    let shown = fields::shown(&name.value);
+    let shown = if tree.key.as_str().is_some() { fields::shown(&name.value) } else { String::new() };
     let slot = Slot {
         node: &tree.value,
         key: name.range,
@@ -72,9 +72,11 @@ pub fn read_entry(tree: &EntryTree, findings: &mut Findings) -> Entry {
 /// An entry that is no mapping is named in its message, as it has no path.
 fn open_entry<'t>(slot: Slot<'t>, name: &str, findings: &mut Findings) -> Option<Fields<'t>> {
     if matches!(slot.node.kind, NodeKind::Mapping(_)) {
-        return Fields::open(&schema::ENTRY, slot, &format!("`{name}`"), findings);
+        let name = if name.is_empty() { "the entry".to_owned() } else { format!("`{name}`") };
+        return Fields::open(&schema::ENTRY, slot, &name, findings);
     }
-    if !fields::is_reported(slot.node) {
+    // Of an entry whose key is no string, that has been said; it has no name to say more by.
+    if !fields::is_reported(slot.node) && !name.is_empty() {
         let empty = slot.node.range.is_empty();
         let message = if empty {
             format!("`{name}` has no value; an entry is a mapping")
