@@ -278,3 +278,93 @@ fn derived(branch: &Branch) -> Option<Vec<Term>> {
     }
     Some(terms)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{EntryContext, analyze_entry};
+    use crate::lang::AdtTable;
+
+    fn plan(params: &str, tensors: &str, roofline: &str) -> (Option<RooflinePlan>, Vec<&'static str>, usize) {
+        let text = format!(
+            "DemoFwdOp:\n  family: demo\n  status: implemented\n  signature:\n    forall: {{M: Dim, T: \"DType[float16]\"}}\n    \
+             params: {{{params}}}\n{tensors}  workloads:\n  - {{M: 4, dtype_cases: [{{T: float16}}], label: small}}\n  \
+             roofline: {roofline}\n"
+        );
+        let adts = AdtTable::new(Vec::new(), true);
+        let analysis = analyze_entry(&text, &EntryContext { adts: &adts, formulas: &Formulas::default() });
+        let codes = analysis.findings.defects.iter().map(|defect| defect.code.name).collect();
+        let unreached = analysis.findings.unreached.iter().filter(|u| u.path.starts_with("roofline")).count();
+        (analysis.plan, codes, unreached)
+    }
+
+    /// Each arm as its point, its flops, and its terms (`tensor` reads writes) or its formula of bytes.
+    fn arms(plan: Option<RooflinePlan>) -> Vec<(usize, String, String)> {
+        let plan = plan.expect("the entry has a plan");
+        let arm = |(point, body): (Point, RooflineBody)| match body {
+            RooflineBody::Func(path) => (point.assignments.len(), path.to_string(), String::new()),
+            RooflineBody::Inline { flops, bytes } => {
+                let bytes = match bytes {
+                    Bytes::Formula(formula) => formula.to_string(),
+                    Bytes::Derived(terms) => {
+                        let terms: Vec<String> =
+                            terms.iter().map(|t| format!("{} {} {}", t.tensor, t.reads, t.writes)).collect();
+                        terms.join(", ")
+                    }
+                };
+                (point.assignments.len(), flops.to_string(), bytes)
+            }
+        };
+        plan.arms.into_iter().map(arm).collect()
+    }
+
+    const PLAIN: &str = "    inputs: {x: {dtype: T, shape: \"[M]\"}}\n    outputs: {y: {dtype: T, shape: \"[M]\"}}\n";
+
+    #[test]
+    fn what_decides_nothing_makes_no_arm() {
+        let (plan, ..) = plan("wide: {type: bool, default: false}", PLAIN, "{flops: \"2 * M\"}");
+        assert_eq!(arms(plan), [(0, "2 * M".to_owned(), "x 1 0, y 0 1".to_owned())]);
+    }
+
+    #[test]
+    fn formulas_are_folded_where_they_branch() {
+        let flops = "{flops: \"M if wide else 3 * M\", bytes: \"bytes(x)\"}";
+        let (plan, ..) = plan("wide: {type: bool, default: false}", PLAIN, flops);
+        let found = arms(plan);
+        assert_eq!(found.iter().map(|arm| arm.1.as_str()).collect::<Vec<_>>(), ["3 * M", "M"]);
+        assert!(found.iter().all(|arm| arm.2 == "bytes(x)"));
+    }
+
+    #[test]
+    fn derived_bytes_follow_the_effects() {
+        let tensors = "    inputs:\n      x: {dtype: T, shape: \"[M]\", mutated: inplace}\n      \
+                       w: {dtype: T, shape: \"[M]\", mutated: true, write_only: true}\n      \
+                       b: {dtype: T, shape: \"[M]\", optional: true}\n    outputs:\n      \
+                       y: {dtype: T, shape: \"[M]\", nullable: \"not inplace\"}\n      \
+                       z: {dtype: T, shape: \"[M]\", alias: w}\n";
+        let (plan, codes, _) = plan("inplace: {type: bool, default: false}", tensors, "{flops: \"0\"}");
+        // The only row passes no `b`: that is a defect of the rows, which are not emitted.
+        assert!(codes.iter().all(|code| code.contains("cover")), "{codes:?}");
+        let found: Vec<String> = arms(plan).into_iter().map(|arm| arm.2).collect();
+        assert_eq!(found, ["x 1 0, w 0 1, y 0 1", "x 1 0, w 0 1, b 1 0, y 0 1", "x 1 1, w 0 1", "x 1 1, w 0 1, b 1 0"]);
+    }
+
+    #[test]
+    fn a_function_is_one_arm_and_its_existence_unreached_without_sources() {
+        let (plan, codes, unreached) = plan("", PLAIN, "{func: tileops.perf.formulas.demo}");
+        assert_eq!(arms(plan), [(0, "tileops.perf.formulas.demo".to_owned(), String::new())]);
+        assert_eq!((codes.len(), unreached), (0, 1));
+    }
+
+    #[test]
+    fn nothing_is_emitted_from_an_entry_with_a_defect() {
+        for roofline in
+            ["{flops: \"N\"}", "{flops: \"M\", func: f}", "{flops: \"M > 0\"}", "{}", "5", "{flops: \"M +\"}"]
+        {
+            let (plan, codes, _) = plan("", PLAIN, roofline);
+            assert!(plan.is_none() && !codes.is_empty(), "{roofline}: {codes:?}");
+        }
+        let (plan, ..) = plan("wide: {type: bol, default: false}", PLAIN, "{flops: \"M\"}");
+        assert!(plan.is_none());
+    }
+}
