@@ -12,9 +12,6 @@ use crate::text::{TextRange, TextSize};
 /// How many nodes the aliases of one entry may copy, all together.
 const ALIAS_BUDGET: usize = 100_000;
 
-/// A value whose tag is none of the core ones.
-const TAGGED: &str = "a tagged value";
-
 /// What a reading of an entry gave.
 pub(super) struct Composed {
     /// The root; nothing where the text holds no node.
@@ -323,7 +320,7 @@ impl<'t> Composer<'t> {
             None => (ScalarValue::Str, None),
             // The non-specific tag leaves the choice to the text, however it is quoted.
             Some(("!", _)) => (resolve::plain(&raw.text).0, None),
-            Some((tag, _)) => (tagged(tag, &raw.text), None),
+            Some((tag, _)) => (tagged(tag, &raw.text, plain), None),
         };
         Node {
             range,
@@ -553,8 +550,6 @@ impl<'t> Composer<'t> {
     fn judge_key(&mut self, key: &Node) {
         let message = match &key.kind {
             NodeKind::Unreadable => return,
-            // The tag has a defect of its own.
-            NodeKind::Scalar(scalar) if scalar.value == ScalarValue::Other(TAGGED) => return,
             NodeKind::Scalar(scalar) if scalar.value == ScalarValue::Str => {
                 self.judge_ambiguity(scalar, key.range);
                 return;
@@ -689,12 +684,14 @@ fn measure(node: &Node) -> (usize, usize) {
     (nodes, levels)
 }
 
-fn tagged(tag: &str, text: &str) -> ScalarValue {
+/// The value of a tagged scalar. A tag that PyYAML does not construct counts as not written.
+fn tagged(tag: &str, text: &str, is_plain: bool) -> ScalarValue {
     let full = match tag.strip_prefix("!!") {
         Some(name) => format!("tag:yaml.org,2002:{name}"),
         None => tag.strip_prefix("!<").and_then(|tag| tag.strip_suffix('>')).unwrap_or(tag).to_owned(),
     };
-    resolve::tagged(&full, text).unwrap_or(ScalarValue::Other(TAGGED))
+    let untagged = || if is_plain { resolve::plain(text).0 } else { ScalarValue::Str };
+    resolve::tagged(&full, text).unwrap_or_else(untagged)
 }
 
 /// A value as a message tells it from others: "the integer 8", "a string".
