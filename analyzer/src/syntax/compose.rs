@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::scan::{RawScalar, Refusal, Scanner, Token, TokenKind, shorten, span};
+use super::scan::{RawScalar, Refusal, Scanner, Token, TokenKind, shorten};
 use super::{MAX_DEPTH, Node, NodeKind, Pair, Scalar, ScalarStyle, ScalarValue, SourceMap, resolve};
 use crate::defect::{Findings, codes};
 use crate::text::{TextRange, TextSize};
@@ -519,7 +519,7 @@ impl<'t> Composer<'t> {
 
     // Judgments.
 
-    fn add(&mut self, pairs: &mut Pairs, key: Node, value: Node) {
+    fn add(&mut self, pairs: &mut Pairs, mut key: Node, value: Node) {
         let is_merge = key.as_scalar().is_some_and(|s| s.style == ScalarStyle::Plain && &*s.text == "<<");
         if is_merge {
             self.merge(pairs, key, value);
@@ -544,6 +544,19 @@ impl<'t> Composer<'t> {
             }
         }
         self.path.truncate(mark);
+        if let NodeKind::Scalar(scalar) = &mut key.kind
+            && &*scalar.text == "="
+        {
+            // A string to all readers where it is a key.
+            (scalar.value, scalar.yaml12) = (ScalarValue::Str, None);
+        }
+        if let NodeKind::Scalar(scalar) = &mut key.kind
+            && scalar.text.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scalar.value != ScalarValue::Str
+        {
+            // Reported (`on`, `null`); what it was meant to be is the name that it looks like.
+            scalar.yaml12 = Some(std::mem::replace(&mut scalar.value, ScalarValue::Str));
+        }
         pairs.own.push(Pair { key, value });
     }
 

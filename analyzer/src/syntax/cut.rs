@@ -12,7 +12,7 @@
 
 use super::scan::{Scanner, TokenKind, is_break, span};
 use super::{Chunk, Cut, MAX_ENTRIES, MAX_FILE_BYTES, characters};
-use crate::defect::codes;
+use crate::defect::{Findings, codes};
 use crate::text::{TextRange, TextSize};
 
 /// Cuts `text` at its top-level keys.
@@ -446,6 +446,10 @@ fn key_of_line(content: &str) -> Option<Option<String>> {
 
 /// The decoded text of a key, if it is one scalar.
 fn key_text(key: &str) -> Option<String> {
+    let clean = characters::clean(key, &mut Findings::default());
+    if !clean.damage.is_empty() {
+        return None;
+    }
     let mut scanner = Scanner::new(key);
     let mut text = None;
     loop {

@@ -296,6 +296,11 @@ fn candidates(text: &str, refusal: &Refusal) -> Vec<(TextRange, Fill)> {
     if let Some(open) = refusal.flow
         && let Some(item) = flow_item(text, open, culprit)
     {
+        if let Some(value) = flow_value(text, item)
+            && value.start() <= TextSize::of(text.get(..culprit).unwrap_or_default())
+        {
+            candidates.push((value, Fill::Scalar));
+        }
         candidates.push((item, Fill::Scalar));
     }
     match line.value {
@@ -397,6 +402,15 @@ fn flow_item(text: &str, open: usize, at: usize) -> Option<TextRange> {
     let start = start + (item.len() - item.trim_start().len());
     let end = start + item.trim().len();
     (start < end).then(|| span(start, end))
+}
+
+/// The value of an item between brackets that starts with a plain key.
+fn flow_value(text: &str, item: TextRange) -> Option<TextRange> {
+    let (key, value) = text.get(usize::from(item.start())..usize::from(item.end()))?.split_once(": ")?;
+    let is_plain = key.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let start = usize::from(item.end()) - value.trim_start().len();
+    // A second key in it tells of a comma that is missing, and then both pairs are in doubt.
+    (is_plain && !value.contains(": ") && start < usize::from(item.end())).then(|| span(start, item.end().into()))
 }
 
 /// Puts an unreadable pair or item where a line was blanked, so that no one takes what it said for absent.

@@ -898,6 +898,11 @@ impl<'t> Scanner<'t> {
                     let more = self.quoted_breaks(start)?;
                     Fold { start: gap, first, more }.decode(&mut decoded, self.at);
                 }
+                None if blanks.is_empty() => {
+                    // Only a NUL, which callers take out first, is neither part of a word nor a blank.
+                    self.forward();
+                    decoded.replace('\u{fffd}', gap, self.at);
+                }
                 None => decoded.copy(blanks, gap),
             }
         }

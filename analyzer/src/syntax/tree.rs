@@ -33,7 +33,8 @@ pub enum NodeKind {
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
-    /// The key; any node, as in YAML.
+    /// The key; any node, as in YAML. A word that is no string (`on`, `null`) has its defect and is taken for the name
+    /// that it was meant to be; its `yaml12` is then what it is to PyYAML.
     pub key: Node,
     /// The value.
     pub value: Node,

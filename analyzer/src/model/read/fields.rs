@@ -335,7 +335,10 @@ pub(super) fn named<T>(
     for pair in pairs {
         let Some(name) = key_text(pair) else { continue };
         let path = format!("{parent}.{}", name.value);
-        identifier(&name, &path, findings);
+        // A key that is no string (`True`) has its defect.
+        if !is_reported(&pair.key) {
+            identifier(&name, &path, findings);
+        }
         let key = name.value.clone();
         let member = read(name, &pair.value, &path, findings);
         match seen.get(&key).and_then(|&position| members.get_mut(position)) {
