@@ -27,9 +27,13 @@ pub struct Branch {
     pub solved_by_generator: Vec<Arc<str>>,
     /// How inference finds the indices.
     pub plan: Plan,
-    /// Whether a fact that this view needs could not be read or judged (its defect has been reported): then an absence
-    /// here proves nothing.
+    /// Whether a tensor or a `let` could not be read or judged (its defect has been reported): then no call can be made.
     pub poisoned: bool,
+    /// Whether something that could not be read, be it a refinement or a formula, may read more than is known: then an
+    /// absence from `relevant` proves nothing.
+    pub reads_more: bool,
+    /// Those of `relevant` that a sound place reads, and of which it is known whether a generator determines them.
+    pub certain: Vec<Arc<str>>,
 }
 
 /// A refinement at a point.

@@ -155,7 +155,7 @@ fn judge_column(sheet: &Sheet, column: &Ident, known: &[&str], path: &str, findi
 
 /// A column is relevant on every branch: a call that has no such dtype would have no row.
 pub(crate) fn faults(sheet: &Sheet, columns: &[(&Ident, DTypeSet)], view: &View, into: &mut Vec<Fault>) {
-    if view.branch.poisoned {
+    if view.branch.reads_more {
         return;
     }
     for (name, _) in columns {

@@ -41,7 +41,7 @@ pub(crate) fn judge(sheet: &Sheet, signature: &Signature, findings: &mut Finding
 /// A condition reads nothing but discriminants.
 fn judge_condition(sheet: &Sheet, when: &When, fact: &Fact<Condition>, path: &str, findings: &mut Findings) {
     let When::Condition(item) = when else { return };
-    if item.broken || !item.open {
+    if item.faulty || !item.open {
         return;
     }
     let (Some((name, range)), Fact::Valid(Condition::When(formula), _)) = (open_read(sheet, item), fact) else {
@@ -360,7 +360,7 @@ pub(crate) fn faults(sheet: &Sheet, view: &View, into: &mut Vec<Fault>) {
         if let (Some(a), Some(b)) = (&view.items[t], &view.items[other]) {
             let same = a.len() == b.len()
                 && a.iter().zip(b.iter()).all(|(a, b)| a.splice == b.splice && same(&a.item.expr, &b.item.expr));
-            let broken = a.iter().chain(b.iter()).any(|axis| axis.item.broken);
+            let broken = a.iter().chain(b.iter()).any(|axis| axis.item.faulty);
             if !same && !broken {
                 let (here, there) = (show_axes(a), show_axes(b));
                 disagree("shape", tensor.facts.shape.range(), here, there, sheet.tensors[other].facts.shape.range());
@@ -368,8 +368,8 @@ pub(crate) fn faults(sheet: &Sheet, view: &View, into: &mut Vec<Fault>) {
         }
         if let (Some(a), Some(b)) = (&view.dtypes[t], &view.dtypes[other])
             && !same(&a.expr, &b.expr)
-            && !a.broken
-            && !b.broken
+            && !a.faulty
+            && !b.faulty
         {
             let (here, there) = (a.expr.to_string(), b.expr.to_string());
             disagree("dtype", tensor.facts.dtype.range(), here, there, sheet.tensors[other].facts.dtype.range());

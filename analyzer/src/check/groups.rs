@@ -80,6 +80,7 @@ pub(crate) fn groups(sheet: &Sheet) -> Groups {
         }
     }
     sheet.rules.iter().for_each(|rule| join(&rule.item.vars));
+    sheet.doubts.iter().filter_map(|doubt| doubt.vars.as_ref()).for_each(&mut join);
     sheet.lets.iter().filter_map(|l| l.value.as_ref()).for_each(|item| join(&item.vars));
     for &index in &sheet.indices {
         if !solved_everywhere(sheet, index) {
@@ -99,7 +100,7 @@ pub(crate) fn groups(sheet: &Sheet) -> Groups {
         .rules
         .iter()
         .enumerate()
-        .filter(|(_, rule)| !rule.item.open && !rule.item.broken)
+        .filter(|(_, rule)| !rule.item.open && !rule.item.faulty)
         .map(|(position, _)| position)
         .collect();
 

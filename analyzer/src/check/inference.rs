@@ -124,7 +124,7 @@ pub(crate) fn judge_unused(sheet: &Sheet, signature: &Signature, used: &Bits, fi
         let name = &symbol.name;
         let path = format!("signature.forall.{name}");
         // What could not be read may use it; and a place whose family no case covers may too.
-        if sheet.unread || signature.inputs.is_malformed() || signature.outputs.is_malformed() {
+        if sheet.may_read(name) || signature.inputs.is_malformed() || signature.outputs.is_malformed() {
             findings.unreached(symbol.range, path, format!("the use of `{name}`"), "an expression of the signature");
             continue;
         }

@@ -121,7 +121,7 @@ pub(crate) fn faults(sheet: &Sheet, view: &View, into: &mut Vec<Fault>) {
             }
         }
         let Some(items) = &view.items[t] else { continue };
-        if items.iter().any(|axis| axis.item.broken) {
+        if items.iter().any(|axis| axis.item.faulty) {
             continue;
         }
         if let Some(values) = &tensor.values {

@@ -9,7 +9,7 @@ use super::discriminants::{Variable, finite_values};
 use super::facts::{self, Read};
 use super::families::{self, Families};
 use super::{Assignment, Scope, Symbol, SymbolRole};
-use crate::defect::Findings;
+use crate::defect::{Findings, Severity, nearest};
 use crate::eval::{self, Environment};
 use crate::expr::{Axis, Call, Expr, Shape, ShapeKind};
 use crate::lang::{DType, Kind, Value};
@@ -73,8 +73,11 @@ pub(crate) struct Item {
     pub(crate) vars: Bits,
     /// Whether it reads something that no point decides.
     pub(crate) open: bool,
-    /// Whether part of it could not be read, or reads what nothing declares: those have defects of their own.
+    /// Whether part of it could not be read, or reads what nothing declares: those have defects of their own, and what
+    /// it reads is not all known.
     pub(crate) broken: bool,
+    /// Whether it, or a `let` or a condition that it reads, has a defect of its own: what it says proves nothing.
+    pub(crate) faulty: bool,
 }
 
 impl Item {
@@ -100,6 +103,7 @@ pub(crate) struct CallItem {
     pub(crate) syms: Arc<[Sym]>,
     pub(crate) vars: Bits,
     pub(crate) broken: bool,
+    pub(crate) faulty: bool,
 }
 
 /// A shape with its families applied.
@@ -166,6 +170,14 @@ pub(crate) struct RuleSheet {
     pub(crate) path: Arc<str>,
 }
 
+/// A refinement that cannot be relied on. Mended, it may refuse combinations of these variables.
+#[derive(Debug, Clone)]
+pub(crate) struct Doubt {
+    pub(crate) path: Arc<str>,
+    /// Nothing where it may be about any of them.
+    pub(crate) vars: Option<Bits>,
+}
+
 /// What decides the points' order: a `let`, or a tensor's presence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Node {
@@ -199,13 +211,23 @@ pub(crate) struct Sheet {
     pub(crate) order: Vec<Node>,
     /// The conditional tensors that are not in `order`.
     pub(crate) cyclic: Vec<usize>,
-    /// Whether a section, a refinement or a formula could not be read: then what nothing reads may still be used.
+    /// The refinements whose part in the domain is not known.
+    pub(crate) doubts: Vec<Doubt>,
+    /// Whether an expression could not be read: then what nothing reads may still be used.
     pub(crate) unread: bool,
+    /// Whether a `let` could not be read, or the names are not all known.
+    pub(crate) unread_lets: bool,
+    /// Whether a refinement or a formula could not be read.
+    pub(crate) unread_rules: bool,
+    /// The names that expressions read and nothing declares: each was meant to be another.
+    pub(crate) unknown_names: Vec<Arc<str>>,
     /// Whether the indices, or the tensors that could solve them, are not all known.
     pub(crate) unread_inputs: bool,
     /// What each `let` and each tensor's presence depends on, while the sheet is built.
     let_surveys: Vec<Survey>,
     presence_surveys: FxHashMap<Arc<str>, Survey>,
+    /// Where the entry is wrong, as was said before.
+    errors: Vec<TextRange>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -213,6 +235,7 @@ struct Survey {
     vars: Bits,
     open: bool,
     broken: bool,
+    faulty: bool,
 }
 
 impl Survey {
@@ -220,6 +243,7 @@ impl Survey {
         self.vars.union(&other.vars);
         self.open |= other.open;
         self.broken |= other.broken;
+        self.faulty |= other.faulty;
     }
 }
 
@@ -275,13 +299,19 @@ impl Sheet {
         let indices = (0..symbols.len()).filter(|&sym| symbols[sym].role == SymbolRole::Index).collect();
         let inline: Vec<&Formula> =
             entry.roofline.valid().into_iter().flat_map(|r| [r.flops.valid(), r.bytes.valid()]).flatten().collect();
-        let unread = !scope.complete
-            || signature.lets.is_malformed()
-            || signature.shape_rules.is_malformed()
+        let unread_lets = !scope.complete || signature.lets.is_malformed();
+        let unread_roofline = match &entry.roofline {
+            Fact::Absent(_) | Fact::Malformed(_) => true,
+            Fact::Valid(r, _) => {
+                let lacks_flops = r.flops.is_absent() && r.func.is_absent();
+                lacks_flops || r.flops.is_malformed() || r.bytes.is_malformed() || r.func.is_malformed()
+            }
+        };
+        let unread_rules = signature.shape_rules.is_malformed()
             || signature.shape_rules.items().iter().any(Fact::is_malformed)
-            || signature.types.is_malformed()
-            || entry.roofline.is_malformed()
-            || entry.roofline.valid().is_some_and(|r| r.flops.is_malformed() || r.bytes.is_malformed());
+            || unread_roofline;
+        let errors = findings.defects.iter().filter(|defect| defect.code.severity == Severity::Error);
+        let errors = errors.map(|defect| defect.range).collect();
         let mut let_of = vec![None; symbols.len()];
         for (position, l) in signature.lets.items().iter().enumerate() {
             let sym = symbols.iter().position(|s| s.role == SymbolRole::Let && s.range == l.name.range);
@@ -310,10 +340,15 @@ impl Sheet {
             families,
             order: Vec::new(),
             cyclic: Vec::new(),
-            unread,
+            doubts: Vec::new(),
+            unread: unread_lets || unread_rules || signature.types.is_malformed(),
+            unread_lets,
+            unread_rules,
+            unknown_names: Vec::new(),
             unread_inputs: !scope.complete,
             let_surveys: Vec::new(),
             presence_surveys: FxHashMap::default(),
+            errors,
         };
         sheet.survey_nodes(signature);
         for tensor in facts::tensors(signature) {
@@ -330,11 +365,95 @@ impl Sheet {
             let item = sheet.item(&formula.expr);
             sheet.formulas.push(item);
         }
-        sheet.unread |= sheet.tensors.iter().any(TensorSheet::is_broken)
-            || sheet.lets.iter().any(|l| l.value.as_ref().is_none_or(|v| v.broken))
-            || sheet.rules.iter().any(|rule| rule.item.broken)
-            || sheet.formulas.iter().any(|formula| formula.broken);
+        sheet.unread_lets |= sheet.lets.iter().any(|l| l.value.as_ref().is_none_or(|v| v.broken));
+        sheet.unread_rules |= sheet.rules.iter().map(|rule| &rule.item).chain(&sheet.formulas).any(|item| item.broken);
+        sheet.unread |= sheet.tensors.iter().any(TensorSheet::is_unread);
+        sheet.note_unknown(entry, signature);
+        sheet.note_doubts(signature);
         sheet
+    }
+
+    /// Collects the names that nothing declares, and whether a place is worse than that.
+    fn note_unknown(&mut self, entry: &Entry, signature: &Signature) {
+        let mut unread = false;
+        let mut names: Vec<Arc<str>> = Vec::new();
+        let mut read = |read: Read<'_>| {
+            let name = read.name();
+            if self.sym(name).is_none() && DType::from_name(name).is_none() && !names.contains(name) {
+                names.push(name.clone());
+            }
+        };
+        let mut expr = |expr: &Expr| {
+            unread |= facts::has_error(expr);
+            facts::reads(expr, &mut read);
+        };
+        signature.lets.items().iter().filter_map(|l| l.value.valid()).for_each(|formula| expr(&formula.expr));
+        signature.shape_rules.items().iter().filter_map(Fact::valid).for_each(|formula| expr(&formula.expr));
+        let roofline = entry.roofline.valid().into_iter().flat_map(|r| [r.flops.valid(), r.bytes.valid()]).flatten();
+        roofline.for_each(|formula| expr(&formula.expr));
+        for tensor in facts::tensors(signature) {
+            tensor.dtype.valid().into_iter().for_each(|formula| expr(&formula.expr));
+            for condition in [&tensor.optional, &tensor.mutated] {
+                if let Fact::Valid(Condition::When(formula), _) = condition {
+                    expr(&formula.expr);
+                }
+            }
+            let calls = tensor.values.valid().into_iter().chain(tensor.requires.items().iter().filter_map(Fact::valid));
+            for call in calls {
+                let keywords = call.call.keywords.iter().map(|(_, value)| value);
+                call.call.args.iter().chain(keywords).for_each(&mut expr);
+            }
+            if let Some(shape) = tensor.shape.valid() {
+                match &shape.kind {
+                    ShapeKind::Axes(axes) => {
+                        axes.iter().for_each(|(Axis::One(axis) | Axis::Splice(axis))| expr(axis));
+                    }
+                    ShapeKind::Family(_, operands) | ShapeKind::Error(operands) => operands.iter().for_each(&mut expr),
+                }
+            }
+        }
+        self.unread |= unread;
+        self.unknown_names = names;
+    }
+
+    /// Collects the refinements that may restrict the domain once they are mended.
+    fn note_doubts(&mut self, signature: &Signature) {
+        let path: Arc<str> = Arc::from("signature.shape_rules");
+        let mut doubts = Vec::new();
+        if signature.shape_rules.is_malformed() {
+            doubts.push(Doubt { path: path.clone(), vars: None });
+        }
+        for (position, rule) in signature.shape_rules.items().iter().enumerate() {
+            if rule.is_malformed() {
+                doubts.push(Doubt { path: format!("{path}[{position}]").into(), vars: None });
+            }
+        }
+        for rule in self.rules.iter().filter(|rule| rule.item.faulty && !rule.item.open) {
+            let mut vars = rule.item.vars.clone();
+            facts::reads(&rule.item.expr, &mut |read| {
+                let name = read.name();
+                if self.sym(name).is_none() && DType::from_name(name).is_none() {
+                    let meant = nearest(name, self.variables.iter().map(|variable| &*variable.name));
+                    vars.extend(meant.and_then(|meant| self.variable(meant)).as_slice());
+                }
+            });
+            let known = !rule.item.broken || !vars.is_empty();
+            doubts.push(Doubt { path: rule.path.clone(), vars: known.then_some(vars) });
+        }
+        self.doubts = doubts;
+    }
+
+    /// Whether something that could not be read may have been meant to read the name.
+    pub(crate) fn may_read(&self, name: &str) -> bool {
+        self.unread
+            || self.unknown_names.iter().any(|unknown| {
+                let names = self.symbols.iter().map(|symbol| &*symbol.name);
+                nearest(unknown, names).is_none_or(|meant| meant == name)
+            })
+    }
+
+    fn has_fault(&self, range: TextRange) -> bool {
+        self.errors.iter().any(|error| range.contains_range(*error))
     }
 
     /// The symbol called `name`.
@@ -390,7 +509,8 @@ impl Sheet {
             waits[position] = read_nodes.len();
             read_nodes.iter().for_each(|&node| readers[node].push(position));
         }
-        self.let_surveys = vec![Survey { broken: true, open: true, ..Survey::default() }; lets.len()];
+        let unread = Survey { broken: true, faulty: true, open: true, ..Survey::default() };
+        self.let_surveys = vec![unread.clone(); lets.len()];
         self.lets = lets
             .iter()
             .enumerate()
@@ -406,8 +526,7 @@ impl Sheet {
             reached[position] = true;
             let (node, expr) = &nodes[position];
             self.order.push(*node);
-            let survey =
-                expr.as_ref().map_or(Survey { broken: true, open: true, ..Survey::default() }, |e| self.survey(e));
+            let survey = expr.as_ref().map_or_else(|| unread.clone(), |e| self.survey(e));
             match *node {
                 Node::Let(l) => {
                     self.let_surveys[l] = survey;
@@ -434,13 +553,14 @@ impl Sheet {
             match *node {
                 Node::Tensor(t) => {
                     self.cyclic.push(t);
-                    let survey = Survey { broken: true, open: false, ..Survey::default() };
+                    let survey = Survey { broken: true, faulty: true, ..Survey::default() };
                     self.presence_surveys.insert(tensors[t].name.value.clone(), survey);
                 }
                 Node::Let(l) => {
                     self.lets[l].value = expr.as_ref().map(|expr| {
                         let mut item = self.item(expr);
                         item.broken = true;
+                        item.faulty = true;
                         item
                     });
                 }
@@ -451,6 +571,7 @@ impl Sheet {
     fn survey(&self, expr: &Expr) -> Survey {
         let mut survey = Survey { broken: facts::has_error(expr), ..Survey::default() };
         facts::reads(expr, &mut |read| survey.union(&self.survey_read(read)));
+        survey.faulty |= survey.broken || self.has_fault(expr.range);
         survey
     }
 
@@ -494,7 +615,7 @@ impl Sheet {
                             kind => kind,
                         };
                         survey.open = !matches!(inner, Kind::Bool | Kind::Enum(_));
-                        survey.broken = *inner == Kind::Error;
+                        survey.faulty = *inner == Kind::Error;
                     }
                 },
             },
@@ -519,7 +640,7 @@ impl Sheet {
                                 survey.open = false;
                             }
                         }
-                        survey.broken = *kind == Kind::Error;
+                        survey.faulty = *kind == Kind::Error;
                     }
                 }
             }
@@ -536,7 +657,7 @@ impl Sheet {
         };
         let expr = Arc::new(expr);
         let syms = self.syms(&expr);
-        Item { syms, vars: survey.vars, open: survey.open, broken: survey.broken, expr }
+        Item { syms, vars: survey.vars, open: survey.open, broken: survey.broken, faulty: survey.faulty, expr }
     }
 
     /// The symbols whose values or fields `expr` reads.
@@ -574,6 +695,7 @@ impl Sheet {
             syms: self.call_syms(&generator.call),
             vars: survey.vars,
             broken,
+            faulty: broken || survey.faulty || self.has_fault(generator.range),
         }
     }
 
@@ -708,7 +830,7 @@ impl Sheet {
         let mut decided = true;
         for (&position, item) in family.scrutinees.iter().zip(scrutinees) {
             let Some((formal, kind)) = family.formals.get(position) else { continue };
-            if item.broken {
+            if item.faulty {
                 decided = false;
                 continue;
             }
@@ -806,7 +928,7 @@ impl Sheet {
     pub(crate) fn fold(&self, item: &Item, point: &PointEnvironment<'_>) -> Item {
         let expr = eval::fold(&item.expr, point);
         let syms = self.syms(&expr);
-        Item { expr: Arc::new(expr), syms, vars: Bits::default(), open: item.open, broken: item.broken }
+        Item { expr: Arc::new(expr), syms, vars: Bits::default(), ..item.clone() }
     }
 
     /// `call` with its arguments folded at a point.
@@ -841,29 +963,26 @@ impl ShapeSheet {
         }
     }
 
-    fn is_broken(&self) -> bool {
+    fn is_unread(&self) -> bool {
         match self {
-            ShapeSheet::Axes { items, .. } => items.iter().any(|axis| axis.item.broken),
-            ShapeSheet::Family(application) => {
-                application.scrutinees.iter().any(|item| item.broken)
-                    || application.cases.iter().any(|(_, shape)| shape.is_broken())
-            }
+            ShapeSheet::Axes { .. } => false,
+            ShapeSheet::Family(application) => application.cases.iter().any(|(_, shape)| shape.is_unread()),
             ShapeSheet::Broken => true,
         }
     }
 }
 
 impl TensorSheet {
-    /// Whether part of it could not be read: what it reads is not all known.
-    pub(crate) fn is_broken(&self) -> bool {
-        self.shape.is_broken()
-            || self.dtype.as_ref().is_none_or(|item| item.broken)
-            || matches!(self.present, When::Broken)
-            || matches!(&self.present, When::Condition(item) if item.broken)
-            || self.facts.values.is_malformed()
+    /// Whether a part of it could not be read at all.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.shape.is_unread() || self.dtype.is_none() || matches!(self.present, When::Broken) || self.has_unread_call()
+    }
+
+    /// Whether its generator or one of its predicates could not be read.
+    pub(crate) fn has_unread_call(&self) -> bool {
+        self.facts.values.is_malformed()
             || self.facts.requires.is_malformed()
             || self.facts.requires.items().iter().any(Fact::is_malformed)
-            || self.values.iter().chain(&self.requires).any(|call| call.broken)
     }
 
     /// Whether it is a tensor that a call passes in.

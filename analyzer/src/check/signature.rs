@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::discriminants::{Variable, discriminants, variables};
 use super::groups::{self, Groups, MAX_COMBINATIONS, QUIET_COMBINATIONS};
 use super::inference;
-use super::sheet::{Bits, Sheet};
+use super::sheet::{Bits, Doubt, Sheet};
 use super::view::{self, View};
 use super::{Assignment, Branch, Discriminant, Point, Scope};
 use super::{combos, describe, effects, families, metadata};
@@ -144,6 +144,11 @@ fn judge_points(sheet: &Sheet, signature: &Signature, groups: &Groups, findings:
             }
         };
         let message = format!("{}{when}", fault.message);
+        if let Some(doubt) = doubt(sheet, groups, &points, &at) {
+            let missing = format!("what `{}` refuses", doubt.path);
+            findings.unreached(fault.range, fault.path, format!("whether {message}"), missing);
+            continue;
+        }
         let defect = findings.report(fault.code, fault.range, fault.path, fault.subject, message);
         if let Some(help) = fault.help {
             defect.help(help);
@@ -155,6 +160,24 @@ fn judge_points(sheet: &Sheet, signature: &Signature, groups: &Groups, findings:
     if !domain_is_empty {
         inference::judge_unused(sheet, signature, &used, findings);
     }
+}
+
+/// A refinement that, once it is mended, may refuse every point at which a fault holds.
+fn doubt<'s>(sheet: &'s Sheet, groups: &Groups, points: &[(usize, Point)], at: &[usize]) -> Option<&'s Doubt> {
+    sheet.doubts.iter().find(|doubt| {
+        groups.groups.iter().enumerate().any(|(g, group)| {
+            let read = |v: &usize| doubt.vars.as_ref().is_none_or(|vars| vars.contains(*v));
+            let variables: Vec<usize> = group.variables.iter().copied().filter(read).collect();
+            if variables.is_empty() {
+                return false;
+            }
+            let own = || points.iter().enumerate().filter(|(p, (of, _))| *of == g || *p == 0);
+            let holding: Vec<Point> =
+                own().filter(|(p, _)| at.contains(p)).map(|(_, (_, point))| only(point, sheet, &variables)).collect();
+            // A fault of another group holds at none of these; one that holds whatever the refinement reads is sure.
+            !holding.is_empty() && own().any(|(_, (_, point))| !holding.contains(&only(point, sheet, &variables)))
+        })
+    })
 }
 
 /// The assignments of `point` to some of the variables.
@@ -351,6 +374,8 @@ impl Checked {
                 solved_by_generator: Vec::new(),
                 plan: super::Plan::default(),
                 poisoned: true,
+                reads_more: true,
+                certain: Vec::new(),
             });
         };
         // A panic elsewhere leaves whole branches behind: each is pushed when it is complete.

@@ -54,8 +54,12 @@ pub(crate) fn view(sheet: &Sheet, point: &Point, accepted: bool) -> View {
     let mut dtypes = Vec::with_capacity(sheet.tensors.len());
     let mut uncased = Vec::new();
     let mut read = Bits::default();
-    let mut poisoned = sheet.unread;
-    let mut unsolvable = sheet.unread_inputs || lets.iter().any(|l| l.as_ref().is_none_or(|item| item.broken));
+    let mut poisoned = sheet.unread_lets;
+    let mut unsolvable = sheet.unread_inputs || lets.iter().any(|l| l.as_ref().is_none_or(|item| item.faulty));
+    let faulty_let = unsolvable;
+    // What sound places read, and whether it is known which indices generators determine.
+    let mut sure = Bits::default();
+    let (mut generates, mut unsure_generator) = (false, false);
     for (position, tensor) in sheet.tensors.iter().enumerate() {
         let facts = &tensor.facts;
         let present = match &tensor.present {
@@ -73,14 +77,24 @@ pub(crate) fn view(sheet: &Sheet, point: &Point, accepted: bool) -> View {
             }
             None => (None, None),
         };
-        axis_items.iter().flat_map(|items| items.iter()).for_each(|axis| add(&axis.item.syms));
         let dtype = tensor.dtype.as_ref().filter(|_| !absent).map(fold);
-        dtype.iter().for_each(|item| add(&item.syms));
+        let axes_of = axis_items.iter().flat_map(|items| items.iter()).map(|axis| &axis.item);
+        for item in axes_of.chain(&dtype) {
+            add(&item.syms);
+            if present == Some(true) && !item.faulty {
+                sure.extend(&item.syms);
+            }
+        }
         let call =
             |item: &CallItem| if item.vars.is_empty() { item.clone() } else { sheet.fold_call(item, &environment) };
         let values = tensor.values.as_ref().filter(|_| !absent).map(call);
         let requires: Vec<CallItem> = tensor.requires.iter().filter(|_| !absent).map(call).collect();
-        values.iter().chain(&requires).for_each(|call| add(&call.syms));
+        for call in values.iter().chain(&requires) {
+            add(&call.syms);
+            if present == Some(true) && !call.faulty {
+                sure.extend(&call.syms);
+            }
+        }
         let mutated = match &tensor.mutated {
             When::Always(mutated) => Some(*mutated),
             When::Condition(item) => match fold(item).expr.kind {
@@ -90,11 +104,19 @@ pub(crate) fn view(sheet: &Sheet, point: &Point, accepted: bool) -> View {
             When::Point | When::Broken => None,
         };
         if !absent {
-            let whole = axis_items.as_ref().is_some_and(|items| items.iter().all(|axis| !axis.item.broken))
-                && dtype.as_ref().is_some_and(|item| !item.broken)
-                && present.is_some();
-            poisoned |= !whole;
-            unsolvable |= !whole && tensor.is_passed();
+            let unread_call = tensor.has_unread_call() || values.iter().chain(&requires).any(|call| call.broken);
+            let is_whole = |spoils: fn(&Item) -> bool| {
+                axis_items.as_ref().is_some_and(|items| items.iter().all(|axis| !spoils(&axis.item)))
+                    && dtype.as_ref().is_some_and(|item| !spoils(item))
+                    && present.is_some()
+            };
+            let sound = is_whole(|item| item.faulty);
+            poisoned |= !is_whole(|item| item.broken) || unread_call;
+            unsolvable |= !sound && tensor.is_passed();
+            if !facts.values.is_absent() {
+                generates = true;
+                unsure_generator |= !sound || values.as_ref().is_none_or(|call| call.faulty);
+            }
         }
         let public =
             |call: &CallItem| BranchCall { call: call.call.clone(), range: call.range, path: call.path.clone() };
@@ -122,18 +144,19 @@ pub(crate) fn view(sheet: &Sheet, point: &Point, accepted: bool) -> View {
     let formulas: Vec<Item> = sheet.formulas.iter().map(fold).collect();
     for item in rules.iter().chain(&formulas) {
         read.extend(&item.syms);
-    }
-    // A `let` passes on what it reads.
-    let mut pending: Vec<Sym> = read.iter().collect();
-    while let Some(sym) = pending.pop() {
-        let value = sheet.let_of.get(sym).copied().flatten().and_then(|l| lets.get(l)).and_then(Option::as_ref);
-        for &inner in value.iter().flat_map(|item| item.syms.iter()) {
-            if read.insert(inner) {
-                pending.push(inner);
-            }
+        if !item.faulty {
+            sure.extend(&item.syms);
         }
     }
+    pass_on(sheet, lets, &mut read, |_| true);
+    pass_on(sheet, lets, &mut sure, |item| !item.faulty);
     let relevant: Vec<Sym> = sheet.indices.iter().copied().filter(|&sym| read.contains(sym)).collect();
+    let unsure_generators = unsure_generator || (generates && faulty_let);
+    let certain = relevant
+        .iter()
+        .copied()
+        .filter(|&sym| sure.contains(sym) && (!unsure_generators || matches!(sheet.symbols[sym].kind, Kind::DType(_))));
+    let certain = certain.map(|sym| sheet.symbols[sym].name.clone()).collect();
 
     let mut view = View {
         branch: Branch {
@@ -161,6 +184,8 @@ pub(crate) fn view(sheet: &Sheet, point: &Point, accepted: bool) -> View {
             solved_by_generator: Vec::new(),
             plan: Plan::default(),
             poisoned,
+            reads_more: poisoned || sheet.unread_rules,
+            certain,
         },
         items,
         dtypes,
@@ -175,6 +200,19 @@ pub(crate) fn view(sheet: &Sheet, point: &Point, accepted: bool) -> View {
     view.branch.solved_by_generator = by_generator.iter().map(|&sym| sheet.symbols[sym].name.clone()).collect();
     view.branch.plan = plan(sheet, &view, &relevant, &by_generator);
     view
+}
+
+/// Adds to `read` what the `let`s in it read, those for which `passes` holds.
+fn pass_on(sheet: &Sheet, lets: &[Option<Item>], read: &mut Bits, passes: impl Fn(&Item) -> bool) {
+    let mut pending: Vec<Sym> = read.iter().collect();
+    while let Some(sym) = pending.pop() {
+        let value = sheet.let_of.get(sym).copied().flatten().and_then(|l| lets.get(l)).and_then(Option::as_ref);
+        for &inner in value.into_iter().filter(|item| passes(item)).flat_map(|item| item.syms.iter()) {
+            if read.insert(inner) {
+                pending.push(inner);
+            }
+        }
+    }
 }
 
 enum Resolved {
@@ -302,10 +340,10 @@ impl<'s> Known<'s> {
     /// What item `position` of a shape whose rank is known can do.
     fn role(&self, items: &[AxisItem], position: usize) -> Role {
         let Some(AxisItem { splice, item }) = items.get(position) else { return Role::Wait };
-        if item.broken {
+        if item.faulty {
             return Role::Wait;
         }
-        let fixed = |range: &[AxisItem]| range.iter().all(|a| !a.splice || (!a.item.broken && self.all(&a.item.syms)));
+        let fixed = |range: &[AxisItem]| range.iter().all(|a| !a.splice || (!a.item.faulty && self.all(&a.item.syms)));
         let left = fixed(&items[..position]);
         let right = fixed(&items[position + 1..]);
         let anchor = match (left, right) {
@@ -380,7 +418,7 @@ fn compute_lets(sheet: &Sheet, view: &View, known: &mut Known<'_>, emit: &mut dy
     let mut changed = false;
     for (position, l) in sheet.lets.iter().enumerate() {
         let (Some(sym), Some(item)) = (l.sym, &view.lets[position]) else { continue };
-        if view.read.contains(sym) && !known.known.contains(sym) && !item.broken && known.all(&item.syms) {
+        if view.read.contains(sym) && !known.known.contains(sym) && !item.faulty && known.all(&item.syms) {
             known.known.insert(sym);
             changed = true;
             emit(Step::Let { name: l.name.clone(), value: item.expr.clone() });
@@ -450,7 +488,7 @@ fn plan(sheet: &Sheet, view: &View, relevant: &[Sym], by_generator: &[Sym]) -> P
             if let (false, Some(item)) = (state.dtype_done, &view.dtypes[state.t]) {
                 let unknown = item.syms.iter().copied().find(|&sym| !known.known.contains(sym));
                 match unknown {
-                    None if !item.broken => {
+                    None if !item.faulty => {
                         steps.push(Step::CheckDType { tensor: tensor.name.clone(), dtype: item.expr.clone() });
                         state.dtype_done = true;
                     }
@@ -487,7 +525,7 @@ fn plan(sheet: &Sheet, view: &View, relevant: &[Sym], by_generator: &[Sym]) -> P
     }
     for item in &view.rules {
         let decided = super::facts::literal(&item.expr) == Some(Value::Bool(true));
-        if !decided && !item.broken && known.all(&item.syms) {
+        if !decided && !item.faulty && known.all(&item.syms) {
             steps.push(Step::Rule { rule: item.expr.clone() });
         }
     }

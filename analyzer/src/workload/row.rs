@@ -170,13 +170,21 @@ pub(super) fn read_row<'a>(facts: &EntryFacts<'a>, row: &'a Row, findings: &mut 
     });
     let point = decided.map(|passed| facts.checked.point_of(&read.params, &passed));
     let branch = point.as_ref().map(|point| facts.checked.branch(point));
-    // At a refused point, and where something could not be read, relevance proves nothing.
-    let judged = branch.as_ref().filter(|branch| branch.accepted && !branch.poisoned && facts.scope.complete);
+    // At a refused point relevance proves nothing.
+    let accepted = branch.as_ref().filter(|branch| branch.accepted);
+    // Where something could not be read no call can be made, and what seems irrelevant may be read there.
+    let judged = accepted.filter(|branch| !branch.poisoned && facts.scope.complete);
     let mut reported_missing = missing.clone();
-    if let (Some(branch), Some(point)) = (judged, &point) {
+    if let (Some(branch), Some(point)) = (accepted, &point) {
         let needed = needed_indices(facts, branch);
-        let absent = needed.iter().filter(|name| !stated.iter().any(|(n, _)| &n.value == **name));
-        reported_missing.extend(absent.map(|name| (*name).clone()));
+        let all_known = judged.is_some() && !branch.reads_more;
+        for name in needed.iter().filter(|name| !stated.iter().any(|(n, _)| &n.value == **name)) {
+            if all_known || branch.certain.contains(name) {
+                reported_missing.push((*name).clone());
+            } else {
+                read.lack(format!("whether the row gives `{name}`"));
+            }
+        }
         for (name, value) in &stated {
             if facts.index(&name.value).is_none_or(|index| index.kind.valid().is_none()) {
                 read.lack(format!("the kind of `{}`", name.value));
@@ -185,14 +193,19 @@ pub(super) fn read_row<'a>(facts: &EntryFacts<'a>, row: &'a Row, findings: &mut 
                     Some(value) => read.indices.push((name.value.clone(), value.clone())),
                     None => read.lack(format!("the value of `{}`", name.value)),
                 }
-            } else {
+            } else if all_known {
                 refuse_index(facts, row, branch, point, name, findings);
+            } else {
+                let path = format!("{}.{}", row.path, name.value);
+                let judgment = format!("whether the call reads `{}`", name.value);
+                findings.unreached(name.range, path, judgment, "an expression that could not be read");
             }
         }
-    } else if branch.as_ref().is_none_or(|branch| branch.accepted) {
+    }
+    if judged.is_none() && branch.as_ref().is_none_or(|branch| branch.accepted) {
         read.lack("the point of the row");
     }
-    report_keys(facts, &mut read, judged, point.as_ref(), reported_missing, findings);
+    report_keys(facts, &mut read, accepted, point.as_ref(), reported_missing, findings);
     read_cases(facts, &mut read, judged, point.as_ref(), findings);
     read.branch = branch;
     read

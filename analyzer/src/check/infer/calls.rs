@@ -198,7 +198,8 @@ impl Inference<'_> {
                 None if self.scope.complete && !self.scope.is_poisoned(&name) && self.scope.family(&name).is_none() => {
                     if self.unknown.insert(name.clone()) {
                         let known = self.scope.iter().filter(|s| matches!(s.kind, Kind::Maybe(_) | Kind::Tensor));
-                        let order = nearest_first(&name, known.map(|symbol| &*symbol.name));
+                        let out = self.scope.takes_out().then_some("out");
+                        let order = nearest_first(&name, known.map(|symbol| &*symbol.name).chain(out));
                         let help = if order.is_empty() {
                             "nothing in this entry can be absent".to_owned()
                         } else {
@@ -344,11 +345,20 @@ impl Inference<'_> {
             // That a predicate reads metadata tensors only is judged with them.
             (Takes::Tensor, Some(_)) => Kind::Tensor,
             (Takes::Tensor, None) => {
+                let known = self.scope.iter().filter(|symbol| matches!(symbol.role, SymbolRole::Tensor(_)));
+                let order = nearest_first(&text_of(argument), known.map(|symbol| &*symbol.name));
+                if let Some(name) = argument.as_name().filter(|name| self.is_undeclared(name) && self.scope.complete) {
+                    if self.unknown.insert(name.into()) {
+                        let message = format!("`{name}` is not declared");
+                        self.findings
+                            .report(&codes::UNKNOWN_NAME, argument.range, self.path, name, message)
+                            .help(format!("the tensors are {}", some_of(&order, "and")));
+                    }
+                    return Kind::Error;
+                }
                 let found = self.infer(argument, guards);
                 if found.kind != Kind::Error {
                     let message = format!("{} is `{}`, and {taker} takes a tensor", show(argument), found.kind);
-                    let known = self.scope.iter().filter(|symbol| matches!(symbol.role, SymbolRole::Tensor(_)));
-                    let order = nearest_first(&text_of(argument), known.map(|symbol| &*symbol.name));
                     self.findings
                         .report(&codes::KIND_MISMATCH, argument.range, self.path, subject_text(argument), message)
                         .help(format!("the tensors are {}", some_of(&order, "and")));
