@@ -18,7 +18,7 @@ pub(crate) struct Input {
     pub(crate) path: PathBuf,
     /// Whether its text comes from standard input.
     pub(crate) stdin: bool,
-    /// Whether it lies in a manifest folder.
+    /// Whether it is taken for a manifest whatever it holds: it lies in a manifest folder, or the command line names it.
     pub(crate) configured: bool,
     /// Whether it is judged. A file that is not is read for what the others name.
     pub(crate) judged: bool,
@@ -127,9 +127,11 @@ impl Finder<'_> {
     /// Adds a file to judge.
     fn add(&mut self, path: &Path, named: bool, stdin: bool) {
         let (configured, config) = self.config(path);
+        let configured = configured || named;
         let input = Input { path: path.to_path_buf(), stdin, configured, judged: true, named, config };
         let key: Arc<str> = relative(path, &self.working).into();
         let known = self.inputs.files.entry(key).or_insert(input);
+        known.configured |= configured;
         known.named |= named;
         known.stdin |= stdin;
     }

@@ -102,16 +102,18 @@ fn judge_with(
         }
     }
 
-    let named = |path: &str| files.binary_search_by(|(known, _)| (**known).cmp(path)).is_ok_and(|at| files[at].1.named);
+    let input = |path: &str| files.binary_search_by(|(known, _)| (**known).cmp(path)).ok().map(|at| &files[at].1);
     for (config, (sources, faults)) in known.into_iter().zip(groups) {
         // Where no file is under a configuration, nobody asks for its formulas.
         let formulas =
             if sources.is_empty() { Formulas::default() } else { formulas::read(&config, &mut judged.problems) };
         let group = analyze_group(config, formulas, sources, faults, &analyze, &mut judged.bugs);
         for file in &group.report.files {
-            if let FileKind::Skipped(reason) = file.kind {
+            // A file beside those asked for is none that was left out.
+            let asked_for = input(&file.path).filter(|input| input.judged);
+            if let (FileKind::Skipped(reason), Some(input)) = (file.kind, asked_for) {
                 let (path, reason) = (file.path.clone(), reason.to_owned());
-                judged.skipped.push(Skipped { named: named(&path), path, reason });
+                judged.skipped.push(Skipped { named: input.named, path, reason });
             }
         }
         judged.groups.push(group);

@@ -77,9 +77,6 @@ pub(crate) fn decode(bytes: Vec<u8>) -> Decoded {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Decoded::NoText("it is UTF-16; a manifest is UTF-8");
     }
-    if bytes.contains(&0) {
-        return Decoded::NoText("it is binary; a manifest is UTF-8 text");
-    }
     let mut text = String::with_capacity(bytes.len());
     let mut faults: Vec<TextRange> = Vec::new();
     for chunk in bytes.utf8_chunks() {
@@ -95,8 +92,9 @@ pub(crate) fn decode(bytes: Vec<u8>) -> Decoded {
             _ => faults.push(TextRange::new(start, end)),
         }
     }
-    if faults.len() > 16 && faults.len() > bytes.len() / 32 {
-        return Decoded::NoText("it is not UTF-8; a manifest is UTF-8 text");
+    let bad: usize = faults.iter().map(|fault| usize::from(fault.len())).sum();
+    if bad > 16 && bad > bytes.len() / 32 {
+        return Decoded::NoText("it is binary, or not UTF-8; a manifest is UTF-8 text");
     }
     Decoded::Text(text, faults)
 }
@@ -143,7 +141,9 @@ mod tests {
     #[test]
     fn what_is_no_text_is_said() {
         assert_eq!(decode(b"\xff\xfea\0".to_vec()), Decoded::NoText("it is UTF-16; a manifest is UTF-8"));
-        assert!(matches!(decode(b"\x7fELF\0\xff".to_vec()), Decoded::NoText(_)));
+        assert!(matches!(decode(b"AFwdOp:\n  x: \0\xff\n".to_vec()), Decoded::Text(..)));
+        let noise: Vec<u8> = (0..=255).collect();
+        assert!(matches!(decode(noise.repeat(8)), Decoded::NoText(_)));
         assert!(matches!(
             decode((0x80..=0xff).cycle().flat_map(|b| [b, b'a']).take(400).collect()),
             Decoded::NoText(_)

@@ -204,7 +204,7 @@ fn unreadable_input_is_2_and_the_rest_is_judged() {
         "{stderr}"
     );
 
-    project.write("manifest/binary.yaml", b"\x7fELF\0\0\xff\xfe");
+    project.write("manifest/binary.yaml", &[0x7f, 0x45, 0x00, 0xf0, 0xff].repeat(20));
     project.write("manifest/utf16.yaml", b"\xff\xfea\0:\0");
     let (stdout, stderr) = project.run(&["--check"], 2);
     assert!(stdout.contains("1 error in 1 of 1 file"), "{stdout}");
@@ -278,11 +278,24 @@ fn another_projects_yaml_is_left_alone() {
     assert!(stderr.contains("skipped 2 files that are no manifests"), "{stderr}");
     let (_, stderr) = project.run(&["--check", ".", "--verbose"], 1);
     assert!(stderr.contains("skipped `ops/values.yaml`: no entry in it has a `signature`"), "{stderr}");
-    let (stdout, stderr) = project.run(&["--check", "ops/values.yaml"], 0);
-    assert_eq!(stdout, "no defects in 0 files, 0 entries\n");
-    assert!(stderr.contains("skipped `ops/values.yaml`"), "{stderr}");
     let (_, stderr) = project.run(&["--check", ".github"], 0);
     assert!(stderr.contains("skipped"), "{stderr}");
+}
+
+#[test]
+fn a_file_that_is_named_is_judged_whatever_it_holds() {
+    let project = Project::new(&[
+        ("ops/values.yaml", "replicas: 3\n"),
+        ("ops/demo.yaml", "OpName:\n"),
+        ("ops/empty.yaml", ""),
+        ("ops/other.yaml", "on: push\n"),
+    ]);
+    let (stdout, stderr) = project.run(&["--check", "ops/values.yaml", "--format", "concise"], 1);
+    assert!(stdout.contains("ops/values.yaml:1:1: error[op-name]"), "{stdout}");
+    assert!(!stderr.contains("skipped"), "files beside it were not asked for: {stderr}");
+    let (stdout, _) = project.run(&["--check", "ops/demo.yaml", "--format", "concise"], 1);
+    assert!(stdout.contains("ops/demo.yaml:1:"), "{stdout}");
+    project.run(&["--check", "ops/empty.yaml"], 1);
 }
 
 #[test]
