@@ -120,11 +120,7 @@ pub(crate) fn run(arguments: &Arguments, notes: &Notes) -> Result<Exit> {
     }
 
     let report = match arguments.format {
-        Some(Format::Json) => {
-            let mut text = serde_json::to_string_pretty(&rows).context("cannot write the rows")?;
-            text.push('\n');
-            text
-        }
+        Some(Format::Json) => json(&rows).context("cannot write the rows")?,
         // The command line takes no other format in this mode.
         _ => table(&rows),
     };
@@ -138,6 +134,12 @@ pub(crate) fn run(arguments: &Arguments, notes: &Notes) -> Result<Exit> {
     } else {
         Exit::Defects
     })
+}
+
+/// An array with a call a line.
+fn json(rows: &[Row<'_>]) -> serde_json::Result<String> {
+    let rows: Vec<String> = rows.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+    Ok(if rows.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", rows.join(",\n")) })
 }
 
 /// A table an op: a line a call, a column a tensor.
