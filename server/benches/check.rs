@@ -37,9 +37,7 @@ fn files(folder: &Path) -> Vec<(String, String)> {
         .flatten()
         .map(|item| item.path())
         .filter(|path| path.extension().is_some_and(|e| e == "yaml"))
-        .filter_map(|path| {
-            Some((path.file_name()?.to_string_lossy().into_owned(), fs::read_to_string(&path).ok()?))
-        })
+        .filter_map(|path| Some((path.file_name()?.to_string_lossy().into_owned(), fs::read_to_string(&path).ok()?)))
         .collect();
     files.sort();
     files
