@@ -78,12 +78,6 @@ pub enum ImportError {
         /// What it says.
         value: String,
     },
-    /// A case has times but names no op; it is left out.
-    #[error("case `{case}` names no `op`")]
-    NoOp {
-        /// The test case.
-        case: String,
-    },
 }
 
 /// What a report gave.
@@ -164,10 +158,8 @@ impl Case {
             imported.untimed += 1;
             return;
         }
-        let Some(op) = self.property("op") else {
-            imported.errors.push(ImportError::NoOp { case: self.name.clone() });
-            return;
-        };
+        // A case that names no op is its test function's.
+        let op = self.property("op").unwrap_or_else(|| self.name.split('[').next().unwrap_or_default());
         for tag in tags {
             match self.record(op, tag, assumptions) {
                 Ok(record) => imported.records.push(record),
@@ -219,8 +211,8 @@ impl Case {
             case: self.id().to_owned(),
             family: None,
             peer: (tag != OWN_TAG).then(|| tag.to_owned()),
-            flops: self.number(&field("flops"))?,
-            bytes: self.number(&field("bytes"))?,
+            flops: self.count(&field("flops"))?,
+            bytes: self.count(&field("bytes"))?,
             roof_key: self
                 .property(&field("roof_key"))
                 .or_else(|| assumptions.roofs.key(op, dtype.as_deref()))
@@ -236,11 +228,26 @@ impl Case {
 
     fn number<T: std::str::FromStr>(&self, property: &str) -> Result<Option<T>, ImportError> {
         let Some(value) = self.property(property) else { return Ok(None) };
-        value.parse().map(Some).map_err(|_| ImportError::Number {
-            case: self.name.clone(),
-            property: property.to_owned(),
-            value: value.to_owned(),
-        })
+        value.parse().map(Some).map_err(|_| self.no_number(property, value))
+    }
+
+    /// A count, which some reports print rounded: `1.4974e+09`.
+    fn count(&self, property: &str) -> Result<Option<u128>, ImportError> {
+        let Some(value) = self.property(property) else { return Ok(None) };
+        if let Ok(count) = value.parse() {
+            return Ok(Some(count));
+        }
+        match value.parse::<f64>() {
+            // Both bounds are exact floats, so the cast neither truncates nor saturates.
+            Ok(rounded) if rounded >= 0.0 && rounded < 2f64.powi(127) && rounded.fract() == 0.0 => {
+                Ok(Some(rounded as u128))
+            }
+            _ => Err(self.no_number(property, value)),
+        }
+    }
+
+    fn no_number(&self, property: &str, value: &str) -> ImportError {
+        ImportError::Number { case: self.name.clone(), property: property.to_owned(), value: value.to_owned() }
     }
 }
 
@@ -254,7 +261,7 @@ mod tests {
         <property name="tileops_device_busy_ms" value="0.0125"/><property name="tileops_timing" value="cupti"/>
         <property name="tileops_flops" value="16777216"/><property name="tileops_bytes" value="100663296"/>
         <property name="tileops_dtype" value="float16"/><property name="tileops_gap_ms" value="0.5"/>
-        <property name="torch_device_busy_ms" value="0.02"/><property name="torch_timing" value="cupti"/>
+        <property name="torch_bytes" value="1.00663e+08"/><property name="torch_device_busy_ms" value="0.02"/><property name="torch_timing" value="cupti"/>
         <property name="baseline_tag" value="torch"/><property name="baseline_device_busy_ms" value="0.02"/>
       </properties></testcase>
       <testcase name="test_add[broken]"><properties>
@@ -275,7 +282,7 @@ mod tests {
         assert_eq!(own.roof_key.as_deref(), Some("cuda_core.fp32"));
         assert_eq!(own.extra["gap_ms"], Value::String("0.5".into()));
         assert_eq!(imported.records[1].peer.as_deref(), Some("torch"));
-        assert_eq!(imported.records[1].flops, None);
+        assert_eq!((imported.records[1].flops, imported.records[1].bytes), (None, Some(100_663_000)));
     }
 
     #[test]

@@ -8,3 +8,4 @@ pub mod price;
 pub mod profile;
 pub mod read;
 pub mod record;
+pub mod report;

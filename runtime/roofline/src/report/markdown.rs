@@ -1,0 +1,58 @@
+//! The report as Markdown, for a pull request or a job summary.
+
+use std::fmt::Write;
+
+use super::{Report, Row, si, time};
+use crate::profile::Profile;
+
+/// The report as Markdown: what it comes to, the formula errors, then every row, worst efficiency first.
+pub fn markdown(report: &Report, profile: &Profile) -> String {
+    let mut out = String::new();
+    let s = &report.summary;
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "**{}**: {} rows, {} with a reading. ", profile.gpu, s.rows, s.priced);
+    if let Some(median) = s.median_efficiency {
+        let _ = writeln!(out, "Median efficiency {:.1} %, {} at ceiling.", median * 100.0, s.at_ceiling);
+    }
+    let errors: Vec<&Row> = report.rows.iter().filter(|r| !r.priced.breaches.is_empty()).collect();
+    if !errors.is_empty() {
+        let _ = writeln!(out, "\n### Formula errors\n");
+        for row in errors {
+            for breach in &row.priced.breaches {
+                let _ = writeln!(out, "- `{}` `{}`: {breach}", row.record.op, row.record.case);
+            }
+        }
+    }
+    let _ = writeln!(out, "\n| op | case | bytes | FLOPs | time | bound | efficiency | verdict |");
+    let _ = writeln!(out, "| --- | --- | ---: | ---: | ---: | --- | ---: | --- |");
+    for row in by_efficiency(report) {
+        let _ = writeln!(out, "| {} |", cells(row).map(|c| c.replace('|', "\\|")).join(" | "));
+    }
+    out
+}
+
+fn cells(row: &Row) -> [String; 8] {
+    let record = &row.record;
+    let reading = row.priced.reading.as_ref();
+    let dash = || "–".to_owned();
+    [
+        record.op.clone(),
+        record.case.clone(),
+        record.bytes.map_or_else(dash, |b| si(b as f64, "B")),
+        record.flops.map_or_else(dash, |f| si(f as f64, "FLOP")),
+        reading.map_or_else(|_| dash(), |r| time(r.actual_ns)),
+        reading.map_or_else(|_| dash(), |r| r.bound.as_str().to_owned()),
+        reading.map_or_else(|_| dash(), |r| format!("{:.1} %", r.efficiency * 100.0)),
+        super::table::remark(row),
+    ]
+}
+
+/// The rows that have a reading by rising efficiency, then the others in their order.
+pub(super) fn by_efficiency(report: &Report) -> Vec<&Row> {
+    let mut rows: Vec<&Row> = report.rows.iter().collect();
+    let key = |row: &Row| row.priced.reading.as_ref().map_or(f64::INFINITY, |r| r.efficiency);
+    rows.sort_by(|a, b| {
+        key(a).total_cmp(&key(b)).then_with(|| (&a.record.op, &a.record.case).cmp(&(&b.record.op, &b.record.case)))
+    });
+    rows
+}

@@ -1,0 +1,168 @@
+//! The report for a terminal: rows grouped by family, sorted, cut to the width there is.
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+use unicode_width::UnicodeWidthStr;
+
+use super::{Report, Row, si, time};
+use crate::price::Verdict;
+use crate::profile::Profile;
+
+/// How the table is drawn.
+#[derive(Debug, Clone, Copy)]
+pub struct TableOptions {
+    /// Columns of the terminal; nothing where the output is no terminal, and nothing is cut then.
+    pub width: Option<usize>,
+}
+
+const HEADS: [&str; 8] = ["op", "case", "bytes", "FLOPs", "time", "bound", "efficiency", ""];
+
+/// The report as a table, with ANSI styles; the caller strips them where colour is off.
+pub fn table(report: &Report, profile: &Profile, options: TableOptions) -> String {
+    let bold = Style::new().bold();
+    let rows = super::markdown::by_efficiency(report);
+    let cells: Vec<[String; 8]> = rows.iter().map(|row| cells(row)).collect();
+    let mut widths = HEADS.map(UnicodeWidthStr::width);
+    for row in &cells {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.width());
+        }
+    }
+    if let Some(total) = options.width {
+        shrink(&mut widths, total);
+    }
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{bold}{}{bold:#}", line(&HEADS.map(str::to_owned), &widths));
+    for (row, cells) in rows.iter().zip(&cells) {
+        let style = style(row);
+        let _ = writeln!(out, "{style}{}{style:#}", line(cells, &widths));
+    }
+    let _ = writeln!(out);
+    for row in rows.iter().filter(|row| !row.priced.breaches.is_empty()) {
+        let error = AnsiColor::Red.on_default().bold();
+        for breach in &row.priced.breaches {
+            let _ = writeln!(out, "{error}formula error{error:#}: {} {}: {breach}", row.record.op, row.record.case);
+        }
+    }
+    let _ = writeln!(out, "{}", summary(report, profile));
+    out
+}
+
+/// The report's closing line.
+pub(super) fn summary(report: &Report, profile: &Profile) -> String {
+    let s = &report.summary;
+    let mut parts = vec![format!("{} rows on {}, {} with a reading", s.rows, profile.gpu, s.priced)];
+    if let Some(median) = s.median_efficiency {
+        parts.push(format!("median efficiency {:.1} %", median * 100.0));
+    }
+    parts.push(format!("{} at ceiling", s.at_ceiling));
+    for (count, what) in [
+        (s.latency_bound, "latency-bound"),
+        (s.anomalies, "above the ceiling"),
+        (s.formula_errors, "with a formula error"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    }
+    if s.with_peer > 0 {
+        parts.push(format!("{} of {} behind a peer", s.behind_a_peer, s.with_peer));
+    }
+    parts.join(", ")
+}
+
+fn cells(row: &Row) -> [String; 8] {
+    let record = &row.record;
+    let reading = row.priced.reading.as_ref();
+    let dash = || "–".to_owned();
+    [
+        record.op.clone(),
+        record.case.clone(),
+        record.bytes.map_or_else(dash, |b| si(b as f64, "B")),
+        record.flops.map_or_else(dash, |f| si(f as f64, "FLOP")),
+        reading.map_or_else(|_| dash(), |r| time(r.actual_ns)),
+        reading.map_or_else(|_| dash(), |r| r.bound.as_str().to_owned()),
+        reading.map_or_else(|_| dash(), |r| format!("{:.1} %", r.efficiency * 100.0)),
+        remark(row),
+    ]
+}
+
+/// What stands behind an efficiency: verdict, labels, or why there is no reading.
+pub(super) fn remark(row: &Row) -> String {
+    let mut remarks: Vec<String> = Vec::new();
+    if !row.priced.breaches.is_empty() {
+        remarks.push("formula error".to_owned());
+    }
+    match &row.priced.reading {
+        Ok(reading) => {
+            match reading.verdict {
+                Verdict::AtCeiling => remarks.push("at ceiling".to_owned()),
+                Verdict::Anomaly => remarks.push("anomaly".to_owned()),
+                Verdict::None => {}
+            }
+            if reading.latency_bound {
+                remarks.push("latency-bound".to_owned());
+            }
+            if reading.fits_l2 {
+                remarks.push("fits L2".to_owned());
+            }
+        }
+        Err(reason) => remarks.push(reason.to_string()),
+    }
+    remarks.join(", ")
+}
+
+fn style(row: &Row) -> Style {
+    match &row.priced.reading {
+        _ if !row.priced.breaches.is_empty() => AnsiColor::Red.on_default(),
+        Ok(r) if r.verdict == Verdict::Anomaly => AnsiColor::Red.on_default(),
+        Ok(r) if r.verdict == Verdict::AtCeiling => AnsiColor::Green.on_default(),
+        Ok(_) => Style::new(),
+        Err(_) => Style::new().dimmed(),
+    }
+}
+
+/// Numbers stand right, names left.
+fn line(cells: &[String; 8], widths: &[usize; 8]) -> String {
+    let mut out = String::new();
+    for (column, (cell, &width)) in cells.iter().zip(widths).enumerate() {
+        let cell = cut(cell, width);
+        let gap = " ".repeat(width.saturating_sub(cell.width()));
+        let right = (2..=4).contains(&column) || column == 6;
+        if right {
+            out.push_str(&gap);
+        }
+        out.push_str(&cell);
+        if !right {
+            out.push_str(&gap);
+        }
+        out.push_str("  ");
+    }
+    out.trim_end().to_owned()
+}
+
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    for c in text.chars() {
+        if out.width() + 2 > width {
+            break;
+        }
+        out.push(c);
+    }
+    out.push('…');
+    out
+}
+
+/// Takes what does not fit from the remark first, then from the case and the op.
+fn shrink(widths: &mut [usize; 8], total: usize) {
+    for (column, least) in [(7, 12), (1, 16), (0, 16)] {
+        let used: usize = widths.iter().sum::<usize>() + 2 * (widths.len() - 1);
+        let excess = used.saturating_sub(total);
+        widths[column] = widths[column].saturating_sub(excess).max(least.min(widths[column]));
+    }
+}
