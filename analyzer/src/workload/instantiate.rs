@@ -134,17 +134,14 @@ fn frame_of<'a>(facts: &EntryFacts<'_>, branch: &'a Branch, known: Vec<(Arc<str>
     })
 }
 
-/// Reports the refinements that refuse the row's discriminant point. Nothing else is judged there.
-pub(super) fn refuse_point(
-    facts: &EntryFacts<'_>,
-    read: &ReadRow<'_>,
-    branch: &Branch,
-    case: &ReadCase<'_>,
-    findings: &mut Findings,
-) {
-    let frame = frame_of(facts, branch, read.params.clone());
+/// Reports the refinements that the row breaks at a point where nothing else is judged.
+pub(super) fn check_refinements(facts: &EntryFacts<'_>, read: &ReadRow<'_>, branch: &Branch, findings: &mut Findings) {
+    let mut known = read.params.clone();
+    known.extend(read.indices.iter().cloned());
+    let frame = frame_of(facts, branch, known);
+    let case = ReadCase { dtypes: Vec::new(), written: None };
     let (blamed, lacking) = (Vec::new(), None);
-    let mut maker = Maker { facts, read, case, branch, frame, findings, blamed, lacking };
+    let mut maker = Maker { facts, read, case: &case, branch, frame, findings, blamed, lacking };
     maker.refinements(&mut Vec::new());
 }
 
@@ -742,7 +739,7 @@ impl Maker<'_, '_> {
         let Some(values) = &tensor.values else { return };
         let Some(contents) = self.contents_of(tensor, values, recipe, &names, cache) else { return };
         // The contents of the tensors that are arguments live as long as the arguments that borrow them.
-        let mut others: Vec<Option<(Arc<Generated>, Arc<[i64]>)>> = Vec::with_capacity(held.args.len());
+        let mut others = Vec::with_capacity(held.args.len());
         for arg in &held.args {
             others.push(match arg {
                 Bound::Value(_) => None,

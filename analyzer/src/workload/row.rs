@@ -118,8 +118,10 @@ pub(super) struct ReadRow<'a> {
     pub(super) params: Vec<(Arc<str>, Value)>,
     /// The indices that the row gives and the call takes.
     pub(super) indices: Vec<(Arc<str>, Value)>,
-    /// The signature at the row's point; nothing where the point is not known.
+    /// The signature at the row's point; nothing where nothing is known of what the row passes.
     pub(super) branch: Option<Arc<Branch>>,
+    /// Whether the row decides every discriminant. Where not, the branch leaves open what depends on the others.
+    pub(super) decided: bool,
     /// The cases that could be read, in the order written: the assignments in the order of `forall`.
     pub(super) cases: Vec<ReadCase<'a>>,
     /// Why no call can be made of the row, if so: the fact that is missing.
@@ -154,24 +156,31 @@ fn place(row: &Row) -> (TextRange, String) {
 
 /// Reads `row`. Everything wrong with its keys, values, `some`, `dtype_cases` and label is reported.
 pub(super) fn read_row<'a>(facts: &EntryFacts<'a>, row: &'a Row, findings: &mut Findings) -> ReadRow<'a> {
-    let mut read =
-        ReadRow { row, params: Vec::new(), indices: Vec::new(), branch: None, cases: Vec::new(), lacking: None };
+    let mut read = ReadRow {
+        row,
+        params: Vec::new(),
+        indices: Vec::new(),
+        branch: None,
+        decided: false,
+        cases: Vec::new(),
+        lacking: None,
+    };
     check_label(row, findings);
     let mut missing: Vec<Arc<str>> = Vec::new();
     read_params(facts, &mut read, &mut missing, findings);
     let passed = read_some(facts, &mut read, findings);
     let stated = read_indices(facts, &mut read, findings);
 
-    let decided = passed.filter(|_| {
-        facts.checked.discriminants().iter().all(|discriminant| {
+    read.decided = passed.is_some()
+        && facts.checked.discriminants().iter().all(|discriminant| {
             let name = &discriminant.name;
             facts.params.iter().all(|param| param.name.value != *name) || read.params.iter().any(|(n, _)| n == name)
-        })
-    });
-    let point = decided.map(|passed| facts.checked.point_of(&read.params, &passed));
+        });
+    let point = passed.map(|passed| facts.checked.point_of(&read.params, &passed));
     let branch = point.as_ref().map(|point| facts.checked.branch(point));
-    // At a refused point relevance proves nothing.
-    let accepted = branch.as_ref().filter(|branch| branch.accepted);
+    // At a refused point, and at one that is not known whole, relevance proves nothing.
+    let decided = read.decided;
+    let accepted = branch.as_ref().filter(|branch| decided && branch.accepted);
     // Where something could not be read no call can be made, and what seems irrelevant may be read there.
     let judged = accepted.filter(|branch| !branch.poisoned && facts.scope.complete);
     let mut reported_missing = missing.clone();
@@ -199,11 +208,15 @@ pub(super) fn read_row<'a>(facts: &EntryFacts<'a>, row: &'a Row, findings: &mut 
                 let path = format!("{}.{}", row.path, name.value);
                 let judgment = format!("whether the call reads `{}`", name.value);
                 findings.unreached(name.range, path, judgment, "an expression that could not be read");
+                read.indices.extend(value.clone().map(|value| (name.value.clone(), value)));
             }
         }
+    } else {
+        // What the row states counts where it is read; whether it should state it is not known.
+        read.indices.extend(stated.iter().filter_map(|(name, value)| Some((name.value.clone(), value.clone()?))));
     }
     if judged.is_none() && branch.as_ref().is_none_or(|branch| branch.accepted) {
-        read.lack("the point of the row");
+        read.lack(if decided { "what the call reads" } else { "the point of the row" });
     }
     report_keys(facts, &mut read, accepted, point.as_ref(), reported_missing, findings);
     read_cases(facts, &mut read, judged, point.as_ref(), findings);
@@ -675,25 +688,24 @@ fn read_cases(
         }
         (Fact::Valid(cases, _), _) => cases,
     };
-    let mut first_of: Vec<(Vec<(Arc<str>, DType)>, TextRange)> = Vec::new();
     for (position, case) in cases.iter().enumerate() {
         let Fact::Valid(case, _) = case else {
             read.lack("`dtype_cases`");
             continue;
         };
         let path = format!("{path}[{position}]");
-        let assigned = read_case(facts, case, needed.as_deref(), &path, findings);
+        let assigned = read_case(facts, case, needed.as_deref(), point, &path, findings);
         let (Some(dtypes), Some(_)) = (assigned, &needed) else {
             continue;
         };
-        if let Some((_, first)) = first_of.iter().find(|(other, _)| *other == dtypes) {
+        let first = read.cases.iter().find(|other| other.dtypes == dtypes).and_then(|other| other.written);
+        if let Some((_, first)) = first {
             findings
                 .report(&codes::ROW_DTYPES, case.range, path, "dtype_cases", "the case is there twice")
-                .related(*first, "it is here first")
+                .related(first.range, "it is here first")
                 .help("remove one of them");
             continue;
         }
-        first_of.push((dtypes.clone(), case.range));
         read.cases.push(ReadCase { dtypes, written: Some((position, case)) });
     }
 }
@@ -707,6 +719,7 @@ fn read_case(
     facts: &EntryFacts<'_>,
     case: &DTypeCase,
     needed: Option<&[&Index]>,
+    point: Option<&Point>,
     path: &str,
     findings: &mut Findings,
 ) -> Option<Vec<(Arc<str>, DType)>> {
@@ -760,7 +773,12 @@ fn read_case(
         };
         let (message, help) = match facts.scope.get(name).map(|symbol| (symbol.role, &symbol.kind)) {
             Some((SymbolRole::Index, Kind::DType(_))) => {
-                (format!("`{name}` is irrelevant here: the call has no tensor of that dtype"), takes)
+                let when = point
+                    .map_or(String::new(), |point| when(facts, point, |branch| !branch.relevant.contains(&key.value)));
+                match when.as_str() {
+                    "" => (format!("`{name}` is irrelevant: no call reads it"), takes),
+                    when => (format!("`{name}` is irrelevant{when}"), takes),
+                }
             }
             Some((SymbolRole::Param, _)) => (
                 format!("`{name}` is a parameter, not a dtype index"),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::Call;
-use super::instantiate::{RowCache, case_id_of, instantiate};
-use super::row::{EntryFacts, ReadRow, read_row};
+use super::instantiate::{RowCache, case_id_of, check_refinements, instantiate};
+use super::row::{EntryFacts, ReadCase, ReadRow, read_row};
 use crate::check::{Branch, Checked, Scope, facts};
 use crate::defect::{Defect, Findings, codes, list};
 use crate::model::{Condition, Entry, Fact, Row, Status, TensorRole};
@@ -52,37 +52,42 @@ fn judge_row(
     let before = findings.defects.len();
     let read = read_row(facts, row, findings);
     cases.check(facts, &read, findings);
-    coverage.note(read.branch.as_deref());
+    coverage.note(read.branch.as_deref().filter(|_| read.decided));
     let (at, path) = read.place();
-    let Some(branch) = read.branch.as_ref() else {
-        findings.unreached(at, path, "the call of this row", read.lacking.as_deref().unwrap_or("its point"));
-        return;
+    let unreached = |findings: &mut Findings, missing: &str| {
+        findings.unreached(at, path.as_str(), "the call of this row", missing);
     };
-    // At a point that a domain restriction refuses, the refused refinement is all there is to say.
-    if let Some(missing) = read.lacking.as_ref().filter(|_| branch.accepted) {
-        findings.unreached(at, path, "the call of this row", missing.as_str());
+    let Some(branch) = read.branch.as_ref() else {
+        return unreached(findings, read.lacking.as_deref().unwrap_or("its point"));
+    };
+    if !read.decided || !branch.accepted {
+        // At a point that is not known whole, or that a domain restriction refuses, the refinements are all there is
+        // to judge.
+        let reported = findings.defects.len();
+        check_refinements(facts, &read, branch, findings);
+        if findings.defects.len() == reported || !read.decided {
+            unreached(findings, read.lacking.as_deref().unwrap_or("a point that the op accepts"));
+        }
         return;
     }
     let mut cache = RowCache::default();
     let mut made: Vec<Option<Call>> = Vec::new();
     let mut found: Vec<Findings> = Vec::new();
-    if !branch.accepted {
-        let case = super::row::ReadCase { dtypes: Vec::new(), written: None };
-        let mut refused = Findings::default();
-        super::instantiate::refuse_point(facts, &read, branch, &case, &mut refused);
-        if refused.defects.is_empty() {
-            findings.unreached(at, path, "the call of this row", "which refinement refuses its point");
-        }
-        findings.append(refused);
-        return;
-    }
-    for case in &read.cases {
+    // Without a case that could be read, what depends on no dtype is judged all the same.
+    let no_dtypes = [ReadCase { dtypes: Vec::new(), written: None }];
+    let judged: &[ReadCase<'_>] = if read.cases.is_empty() { &no_dtypes } else { &read.cases };
+    for case in judged {
         let mut of_case = Findings::default();
         made.push(instantiate(facts, &read, branch, case, &mut cache, &mut of_case));
         found.push(of_case);
     }
+    if let Some(missing) = &read.lacking {
+        // What a case lacks follows from what its row lacks.
+        found.iter_mut().for_each(|of_case| of_case.unreached.clear());
+        unreached(findings, missing);
+    }
     merge(&read, found, findings);
-    if findings.defects.len() == before {
+    if findings.defects.len() == before && read.lacking.is_none() {
         calls.extend(made.into_iter().flatten());
     }
 }

@@ -152,3 +152,131 @@ pub(super) fn unify<'a>(tensor: &str, axes: &'a [Axis], extents: &[i128], frame:
     }
     if whole && found.is_empty() { Unified::Agree } else { Unified::Open(found) }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::check::{Branch, Plan, Point};
+    use crate::defect::Findings;
+    use crate::expr::{ShapeKind, parse_shape};
+    use crate::syntax::{Scalar, ScalarStyle, ScalarValue, SourceMap};
+    use crate::text::{TextRange, TextSize};
+
+    fn axes(text: &str) -> Vec<Axis> {
+        let len = TextSize::of(text);
+        let scalar = Scalar {
+            text: text.into(),
+            style: ScalarStyle::Plain,
+            value: ScalarValue::Str,
+            yaml12: None,
+            map: SourceMap::identity(TextSize::new(0), len),
+        };
+        let mut findings = Findings::default();
+        let shape = parse_shape(&scalar, TextRange::up_to(len), "shape", &mut findings);
+        assert_eq!(findings, Findings::default(), "{text}");
+        match shape.kind {
+            ShapeKind::Axes(axes) => axes,
+            _ => Vec::new(),
+        }
+    }
+
+    fn branch() -> Branch {
+        Branch {
+            point: Point::default(),
+            accepted: true,
+            tensors: Vec::new(),
+            lets: Vec::new(),
+            rules: Vec::new(),
+            relevant: vec!["M".into(), "S".into()],
+            solved_by_generator: Vec::new(),
+            plan: Plan::default(),
+            poisoned: false,
+        }
+    }
+
+    fn frame(branch: &Branch, known: &[(&str, Value)]) -> Frame<'static> {
+        // The frame's branch is read for presence and `let`s, of which there are none.
+        let branch: &'static Branch = Box::leak(Box::new(branch.clone()));
+        Frame::new(branch, known.iter().map(|(name, value)| (Arc::from(*name), value.clone())).collect(), |_| false)
+    }
+
+    /// What unifying finds when each name that it finds is bound: nothing where the shapes contradict each other.
+    fn solve(axes: &[Axis], extents: &[i128]) -> Option<Vec<(Arc<str>, Value)>> {
+        let branch = branch();
+        let mut frame = frame(&branch, &[("K", Value::Int(3))]);
+        let mut solved = Vec::new();
+        loop {
+            match unify("t", axes, extents, &frame) {
+                Unified::Agree => return Some(solved),
+                Unified::Contradict(_) => return None,
+                Unified::Open(found) => {
+                    assert!(!found.is_empty(), "nothing more is found in {extents:?}");
+                    for (name, value) in found {
+                        frame.bind(&name, value.clone());
+                        solved.push((name, value));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Every value of `M` and `S` at which the axes are `extents`, by trying them all.
+    fn search(axes: &[Axis], extents: &[i128]) -> Vec<(Value, Value)> {
+        let mut found = Vec::new();
+        let branch = branch();
+        let ranges = (0..=extents.len()).flat_map(|from| (from..=extents.len()).map(move |to| (from, to)));
+        let mut slices: Vec<Value> = ranges.map(|(from, to)| Value::ints(extents[from..to].iter().copied())).collect();
+        slices.dedup();
+        for m in 0..=20 {
+            for s in &slices {
+                let known = [("K", Value::Int(3)), ("M", Value::Int(m)), ("S", s.clone())];
+                if crate::eval::evaluate_axes(axes, &frame(&branch, &known)).as_deref() == Ok(extents) {
+                    let pair = (Value::Int(m), s.clone());
+                    if !found.contains(&pair) {
+                        found.push(pair);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn unifying_finds_what_a_search_finds(
+            items in prop::collection::vec(
+                prop_oneof![
+                    2 => Just("M".to_owned()),
+                    2 => (1..4i64, -2..4i64).prop_map(|(a, b)| format!("{a} * M + {b}")),
+                    1 => Just("M + K".to_owned()),
+                    1 => Just("K".to_owned()),
+                    1 => (0..4i64).prop_map(|n| n.to_string()),
+                ],
+                1..4,
+            ),
+            splice in prop::option::of(0..4usize),
+            extents in prop::collection::vec(0..8i128, 0..5),
+        ) {
+            let mut items = items;
+            if let Some(at) = splice {
+                items.insert(at.min(items.len()), "*S".to_owned());
+            }
+            let axes = axes(&format!("[{}]", items.join(", ")));
+            let all = search(&axes, &extents);
+            match solve(&axes, &extents) {
+                None => prop_assert!(all.is_empty(), "{items:?} {extents:?}: {all:?}"),
+                Some(solved) => {
+                    prop_assert!(!all.is_empty(), "{items:?} {extents:?}: {solved:?}");
+                    for (name, value) in solved {
+                        let agree = all.iter().all(|(m, s)| *if &*name == "M" { m } else { s } == value);
+                        prop_assert!(agree, "{items:?} {extents:?}: {name} is {value:?} or one of {all:?}");
+                    }
+                }
+            }
+        }
+    }
+}
