@@ -193,12 +193,12 @@ mod tests {
             solved_by_generator: Vec::new(),
             plan: Plan::default(),
             poisoned: false,
+            reads_more: false,
+            certain: Vec::new(),
         }
     }
 
-    fn frame(branch: &Branch, known: &[(&str, Value)]) -> Frame<'static> {
-        // The frame's branch is read for presence and `let`s, of which there are none.
-        let branch: &'static Branch = Box::leak(Box::new(branch.clone()));
+    fn frame<'a>(branch: &'a Branch, known: &[(&str, Value)]) -> Frame<'a> {
         Frame::new(branch, known.iter().map(|(name, value)| (Arc::from(*name), value.clone())).collect(), |_| false)
     }
 
