@@ -32,6 +32,9 @@ struct Arguments {
     /// Where to write the report instead of the standard output.
     #[arg(long, value_name = "FILE")]
     output_file: Option<PathBuf>,
+    /// Also write the report as one self-contained HTML page: plots, filters, every row's facts.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -96,6 +99,9 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
         let _ = writeln!(io::stderr(), "error: {problem}");
     }
     let report = Report::new(loaded.records, &profile);
+    if let Some(path) = &arguments.html {
+        fs::write(path, report::html(&report, &profile)).with_context(|| format!("cannot write {}", path.display()))?;
+    }
     let text = match arguments.format {
         Format::Table => {
             let width = terminal_width(arguments.output_file.is_none());

@@ -1,12 +1,14 @@
 //! Priced records as the reports that people and scripts read.
 
 mod csv;
+mod html;
 mod json;
 mod junit;
 mod markdown;
 mod table;
 
 pub use csv::csv;
+pub use html::html;
 pub use json::json;
 pub use junit::junit;
 pub use markdown::markdown;

@@ -21,7 +21,11 @@ const HEADS: [&str; 8] = ["op", "case", "bytes", "FLOPs", "time", "bound", "effi
 /// The report as a table, with ANSI styles; the caller strips them where colour is off.
 pub fn table(report: &Report, profile: &Profile, options: TableOptions) -> String {
     let bold = Style::new().bold();
-    let rows = super::markdown::by_efficiency(report);
+    let mut rows = super::markdown::by_efficiency(report);
+    // Stable: within a family the worst efficiency stays first. Rows of no family come last.
+    let family = |row: &Row| row.record.family.clone();
+    rows.sort_by(|a, b| (family(a).is_none(), family(a)).cmp(&(family(b).is_none(), family(b))));
+    let grouped = rows.iter().any(|row| row.record.family.is_some());
     let cells: Vec<[String; 8]> = rows.iter().map(|row| cells(row)).collect();
     let mut widths = HEADS.map(UnicodeWidthStr::width);
     for row in &cells {
@@ -35,7 +39,10 @@ pub fn table(report: &Report, profile: &Profile, options: TableOptions) -> Strin
     let mut out = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{bold}{}{bold:#}", line(&HEADS.map(str::to_owned), &widths));
-    for (row, cells) in rows.iter().zip(&cells) {
+    for (at, (row, cells)) in rows.iter().zip(&cells).enumerate() {
+        if grouped && (at == 0 || family(rows[at - 1]) != family(row)) {
+            let _ = writeln!(out, "\n{bold}{}{bold:#}", family(row).as_deref().unwrap_or("no family"));
+        }
         let style = style(row);
         let _ = writeln!(out, "{style}{}{style:#}", line(cells, &widths));
     }

@@ -1,0 +1,69 @@
+//! The report as one HTML page that needs nothing else: no network, no second file.
+
+use serde_json::json;
+
+use super::Report;
+use crate::price::{ANOMALY, AT_CEILING};
+use crate::profile::{Ceiling, Profile};
+
+const PAGE: &str = include_str!("../../assets/report.html");
+const STYLE: &str = include_str!("../../assets/report.css");
+const SCRIPT: &str = include_str!("../../assets/report.js");
+const LIBRARY: &str = include_str!("../../assets/echarts/echarts.common.min.js");
+
+/// The report as a self-contained page.
+pub fn html(report: &Report, profile: &Profile) -> String {
+    let mut data = super::json(report, profile);
+    if let Some(fields) = data.as_object_mut() {
+        let ceiling = |c: Ceiling| json!({"theoretical": c.theoretical, "effective": c.effective});
+        let peak = |(key, c): (String, Ceiling)| json!({"key": key, "theoretical": c.theoretical, "effective": c.effective});
+        fields.insert("at_ceiling".into(), json!(AT_CEILING));
+        fields.insert("anomaly".into(), json!(ANOMALY));
+        let peaks: Vec<_> = profile.peaks().map(peak).collect();
+        fields.insert(
+            "profile".into(),
+            json!({"hbm": ceiling(profile.bandwidth()), "peaks": peaks, "source": profile.source}),
+        );
+    }
+    fill(&[("style", STYLE), ("data", &escape(&data.to_string())), ("library", LIBRARY), ("script", SCRIPT)])
+}
+
+/// Inside a script element nothing ends it but `</script`, and `<!--` changes how it is read; JSON can spell `<` otherwise.
+fn escape(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+/// Puts each text in its place, in one pass, so that a text that looks like a place stays what it is.
+fn fill(texts: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(PAGE.len() + texts.iter().map(|(_, text)| text.len()).sum::<usize>());
+    let mut rest = PAGE;
+    while let Some((before, after)) = rest.split_once("/*{{") {
+        out.push_str(before);
+        let (name, after) = after.split_once("}}*/").unwrap_or((after, ""));
+        out.push_str(texts.iter().find(|(n, _)| *n == name).map_or("", |(_, text)| text));
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_is_filled_and_no_asset_ends_its_element() {
+        let page = fill(&[("style", "S"), ("data", "/*{{script}}*/"), ("library", "L"), ("script", "C")]);
+        assert!(page.contains("<script id=\"data\" type=\"application/json\">/*{{script}}*/</script>"));
+        assert!(page.contains("\nS\n</style>") && page.contains("<script>L</script>") && page.contains("\nC\n</script>"));
+        for asset in [SCRIPT, LIBRARY] {
+            assert!(!asset.contains("</script") && !asset.contains("<!--"));
+        }
+        assert!(!STYLE.contains("</style"));
+    }
+
+    #[test]
+    fn record_text_cannot_leave_the_data() {
+        assert_eq!(escape(r#"{"op":"</script><!--"}"#), r#"{"op":"\u003c/script>\u003c!--"}"#);
+    }
+}
