@@ -302,8 +302,12 @@
   const tops = peaks.map((peak) => Math.log10(peak.theoretical));
   const ys = extent([...tops, least(everyPoint, 1), most(everyPoint, 1)].filter(Number.isFinite).concat(Math.log10(bandwidth.effective)), 0.1, 0.15);
 
-  const power = (unit) => (value) => si(10 ** value, unit);
-  const text = () => ({ color: colour("muted"), fontFamily: "inherit", fontSize: 12 });
+  const FONT = getComputedStyle(document.body).fontFamily;
+  const power = (unit) => (value) => {
+    const [number, name] = si(Number((10 ** value).toPrecision(3)), unit).split(" ");
+    return `${Number(number)} ${name ?? ""}`.trim();
+  };
+  const text = () => ({ color: colour("muted"), fontFamily: FONT, fontSize: 12 });
   const axis = (name, range, unit) => ({
     type: "value", min: range[0], max: range[1], name, nameLocation: "middle", nameGap: unit ? 54 : 28, nameTextStyle: text(),
     axisLabel: { ...text(), formatter: power(unit), hideOverlap: true }, axisLine: { show: true, lineStyle: { color: colour("line") } },
@@ -343,22 +347,34 @@
       line(`roof-${peak.key}`, slope(bandwidth.effective, peak.effective), false),
       line(`theory-${peak.key}`, slope(bandwidth.theoretical, peak.theoretical), true),
     ]);
-    const names = peaks.map((peak, at) => {
-      const next = peaks[at + 1];
-      const under = next !== undefined && next.effective / peak.effective < 1.6;
+    // Roofs that lie close together share one name; one with another group close above is named below its line.
+    const narrow = plot.getWidth() < 560;
+    const called = (key) => (narrow ? key.slice(key.indexOf(".") + 1) : key);
+    const groups = [];
+    for (const peak of peaks) {
+      const last = groups.at(-1);
+      if (last && peak.effective / last.at(-1).effective < 1.3) last.push(peak);
+      else groups.push([peak]);
+    }
+    const names = groups.map((group, at) => {
+      const next = groups[at + 1];
+      const under = next !== undefined && next[0].effective / group.at(-1).effective < 4;
       return {
-        value: [xs[1], Math.log10(peak.effective)],
-        label: { position: under ? [0, 6] : [0, -18], align: "right", formatter: `${peak.key}  ${si(peak.effective, "FLOP/s")}` },
+        value: [xs[1], Math.log10((under ? group[0] : group.at(-1)).effective)],
+        label: {
+          position: under ? [-6, 6] : [-6, -16], align: "right",
+          formatter: [...group].reverse().map((peak) => `${called(peak.key)} ${si(peak.effective, "FLOP/s")}`).join(" · "),
+        },
       };
     });
     const middle = Math.max(xs[0] + 0.15, ys[0] - Math.log10(bandwidth.effective) + 0.15);
     names.push({
       value: [middle, middle + Math.log10(bandwidth.effective)],
-      label: { position: [8, 4], align: "left", formatter: `memory  ${si(bandwidth.effective, "B/s")}` },
+      label: { position: [8, 4], align: "left", formatter: `memory ${si(bandwidth.effective, "B/s")}` },
     });
     return [...all, {
       id: "names", type: "scatter", symbolSize: 0.1, silent: true, z: 7, data: names, animation: false,
-      label: { show: true, color: colour("ink"), fontSize: 11, textBorderColor: colour("card"), textBorderWidth: 3 },
+      label: { show: true, color: colour("ink"), fontSize: 11, backgroundColor: colour("card"), padding: [1, 3], borderRadius: 3, fontFamily: FONT },
     }];
   };
   const zoomOptions = () => [
@@ -387,7 +403,7 @@
     const bin = (row) => Math.min(bins, Math.floor(row.record.efficiency * 20 + 1e-9));
     const labels = Array.from({ length: bins + 1 }, (_, at) => (at === bins ? "120+" : String(at * 5)));
     histogram.setOption({
-      animation: false, grid: { left: 44, right: 12, top: 22, bottom: 44 }, textStyle: { fontFamily: "inherit" },
+      animation: false, grid: { left: 44, right: 12, top: 22, bottom: 44 }, textStyle: { fontFamily: FONT },
       tooltip: { trigger: "axis", confine: true, backgroundColor: colour("card"), borderColor: colour("line"), textStyle: { color: colour("ink"), fontSize: 13 } },
       xAxis: { type: "category", data: labels, name: "Efficiency, from this percentage on", nameLocation: "middle", nameGap: 28, nameTextStyle: text(), axisLabel: text(), axisTick: { show: false }, axisLine: { lineStyle: { color: colour("line") } } },
       yAxis: { type: "value", minInterval: 1, axisLabel: text(), splitLine: { lineStyle: { color: colour("line"), opacity: 0.6 } } },
