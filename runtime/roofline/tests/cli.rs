@@ -201,7 +201,8 @@ fn a_malformed_line_costs_itself_and_is_named() {
 
 #[test]
 fn what_cannot_be_read_is_named_and_the_rest_is_reported() {
-    let project = Project::new(&[("r.jsonl", COPY), ("bad.yaml", "gpu: X\nhbm: {bandwidth: -1}\nlatency_floor_ns: 1\n")]);
+    let project =
+        Project::new(&[("r.jsonl", COPY), ("bad.yaml", "gpu: X\nhbm: {bandwidth: -1}\nlatency_floor_ns: 1\n")]);
     fs::create_dir(project.path().join("empty")).expect("a folder");
     let output = project.report(&["r.jsonl", "missing.jsonl", "empty", "none-*.jsonl"]);
     assert_eq!(output.status.code(), Some(2));
@@ -244,7 +245,8 @@ fn an_output_file_gets_what_the_terminal_would_without_colour() {
     assert_eq!((kept.status.code(), stdout(&kept).as_str()), (Some(1), ""));
     assert_eq!(project.read("report.txt"), stdout(&printed));
     assert!(!stdout(&printed).contains('\u{1b}'));
-    let coloured = project.command(&["r.jsonl", "--profile", "gpu.yaml"]).env("CLICOLOR_FORCE", "1").output().expect("runs");
+    let coloured =
+        project.command(&["r.jsonl", "--profile", "gpu.yaml"]).env("CLICOLOR_FORCE", "1").output().expect("runs");
     assert!(stdout(&coloured).contains("\u{1b}["));
     let nowhere = project.report(&["r.jsonl", "--output-file", "no/such/folder.txt"]);
     assert_eq!(nowhere.status.code(), Some(2));
@@ -257,7 +259,8 @@ fn a_table_keeps_to_the_width_of_the_terminal() {
     let profile = Profile::from_yaml(PROFILE).expect("a profile");
     let report = Report::new(load(&[project.path().join("r.jsonl")]).records, &profile);
     for width in [100, 120, 200] {
-        let text = anstream::adapter::strip_str(&report::table(&report, &profile, TableOptions { width: Some(width) })).to_string();
+        let text = anstream::adapter::strip_str(&report::table(&report, &profile, TableOptions { width: Some(width) }))
+            .to_string();
         let rows = text.split("\n\n").filter(|part| !part.contains("rows on"));
         let widest = rows.flat_map(str::lines).map(UnicodeWidthStr::width).max();
         assert!(widest <= Some(width), "{width}: {widest:?}\n{text}");
@@ -322,7 +325,8 @@ fn an_import_names_what_it_loses() {
     let project = Project::new(&[("night.xml", &broken)]);
     let output = project.run(&["import", "night.xml"]);
     assert_eq!((output.status.code(), stdout(&output).lines().count()), (Some(2), 1));
-    let expected = "error: night.xml: case `test_copy[big-float16]`: `tileops_device_busy_ms` is `fast`, which is no number\n";
+    let expected =
+        "error: night.xml: case `test_copy[big-float16]`: `tileops_device_busy_ms` is `fast`, which is no number\n";
     assert!(stderr(&output).starts_with(expected), "{}", stderr(&output));
     assert_eq!(project.run(&["import", "none.xml"]).status.code(), Some(2));
 }

@@ -16,7 +16,8 @@ pub fn html(report: &Report, profile: &Profile) -> String {
     let mut data = super::json(report, profile);
     if let Some(fields) = data.as_object_mut() {
         let ceiling = |c: Ceiling| json!({"theoretical": c.theoretical, "effective": c.effective});
-        let peak = |(key, c): (String, Ceiling)| json!({"key": key, "theoretical": c.theoretical, "effective": c.effective});
+        let peak =
+            |(key, c): (String, Ceiling)| json!({"key": key, "theoretical": c.theoretical, "effective": c.effective});
         fields.insert("at_ceiling".into(), json!(AT_CEILING));
         fields.insert("anomaly".into(), json!(ANOMALY));
         let peaks: Vec<_> = profile.peaks().map(peak).collect();
@@ -55,7 +56,9 @@ mod tests {
     fn every_place_is_filled_and_no_asset_ends_its_element() {
         let page = fill(&[("style", "S"), ("data", "/*{{script}}*/"), ("library", "L"), ("script", "C")]);
         assert!(page.contains("<script id=\"data\" type=\"application/json\">/*{{script}}*/</script>"));
-        assert!(page.contains("\nS\n</style>") && page.contains("<script>L</script>") && page.contains("\nC\n</script>"));
+        assert!(
+            page.contains("\nS\n</style>") && page.contains("<script>L</script>") && page.contains("\nC\n</script>")
+        );
         for asset in [SCRIPT, LIBRARY] {
             assert!(!asset.contains("</script") && !asset.contains("<!--"));
         }
