@@ -58,7 +58,8 @@ pub(crate) fn judge(sheet: &Sheet, signature: &Signature, findings: &mut Finding
                 continue;
             };
             let in_first = first.columns.iter().any(|(name, _)| name.value == column.value);
-            if !in_first {
+            // A column that was refused was meant to be another.
+            if !in_first && refused.is_empty() {
                 findings
                     .report(
                         &codes::DTYPE_COMBOS,
@@ -91,7 +92,7 @@ pub(crate) fn judge(sheet: &Sheet, signature: &Signature, findings: &mut Finding
             .map(|(name, _)| &*name.value)
             .filter(|name| !row.columns.iter().any(|(column, _)| &*column.value == *name))
             .collect();
-        if !missing.is_empty() {
+        if !missing.is_empty() && refused.is_empty() {
             findings
                 .report(
                     &codes::DTYPE_COMBOS,

@@ -33,7 +33,7 @@ pub(crate) fn judge(sheet: &Sheet, signature: &Signature, findings: &mut Finding
         judge_write_only(tensor, findings);
     }
     judge_cycles(sheet, findings);
-    judge_order(signature, findings);
+    judge_order(sheet, signature, findings);
     judge_aliases(sheet, signature, findings);
     judge_buffers(signature, findings);
 }
@@ -180,13 +180,18 @@ fn judge_cycles(sheet: &Sheet, findings: &mut Findings) {
 }
 
 /// A required input does not follow an optional one.
-fn judge_order(signature: &Signature, findings: &mut Findings) {
+fn judge_order(sheet: &Sheet, signature: &Signature, findings: &mut Findings) {
+    // What is wrong with a condition may be that it is there.
+    let is_faulty = |name: &str| {
+        let found = sheet.tensors.iter().find(|tensor| &*tensor.facts.name.value == name);
+        found.is_some_and(|tensor| matches!(&tensor.present, When::Condition(item) if item.faulty))
+    };
     let optional =
         |fact: &Fact<Condition>| matches!(fact, Fact::Valid(Condition::Always(true) | Condition::When(_), _));
     let mut first = None;
     for tensor in signature.inputs.items() {
         match first {
-            None if optional(&tensor.optional) => first = Some(tensor),
+            None if optional(&tensor.optional) && !is_faulty(&tensor.name.value) => first = Some(tensor),
             Some(before) if !optional(&tensor.optional) && !tensor.optional.is_malformed() => {
                 findings
                     .report(

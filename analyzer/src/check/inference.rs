@@ -24,7 +24,7 @@ pub(crate) fn faults(sheet: &Sheet, view: &View, into: &mut Vec<Fault>, findings
         let Some(sym) = sheet.sym(index) else { continue };
         let symbol = &sheet.symbols[sym];
         let path = format!("signature.forall.{index}");
-        if view.unsolvable {
+        if view.unsolvable || !view.sure.contains(sym) {
             findings.unreached(symbol.range, path, format!("what solves `{index}`"), "the shape or dtype of a tensor");
             continue;
         }

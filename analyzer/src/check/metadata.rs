@@ -125,7 +125,12 @@ pub(crate) fn faults(sheet: &Sheet, view: &View, into: &mut Vec<Fault>) {
             continue;
         }
         if let Some(values) = &tensor.values {
+            let before = into.len();
             generator_faults(sheet, view, t, values, items, into);
+            // The same shape is what is wrong for a predicate.
+            if into.len() > before {
+                continue;
+            }
         }
         for call in &tensor.requires {
             predicate_faults(sheet, view, t, call, items, into);

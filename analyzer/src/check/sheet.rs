@@ -9,7 +9,7 @@ use super::discriminants::{Variable, finite_values};
 use super::facts::{self, Read};
 use super::families::{self, Families};
 use super::{Assignment, Scope, Symbol, SymbolRole};
-use crate::defect::{Findings, Severity, nearest};
+use crate::defect::{Code, Findings, Severity, codes, nearest};
 use crate::eval::{self, Environment};
 use crate::expr::{Axis, Call, Expr, Shape, ShapeKind};
 use crate::lang::{DType, Kind, Value};
@@ -226,8 +226,8 @@ pub(crate) struct Sheet {
     /// What each `let` and each tensor's presence depends on, while the sheet is built.
     let_surveys: Vec<Survey>,
     presence_surveys: FxHashMap<Arc<str>, Survey>,
-    /// Where the entry is wrong, as was said before.
-    errors: Vec<TextRange>,
+    /// Where the entry is wrong, and how, as was said before.
+    errors: Vec<(TextRange, &'static Code)>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -311,7 +311,7 @@ impl Sheet {
             || signature.shape_rules.items().iter().any(Fact::is_malformed)
             || unread_roofline;
         let errors = findings.defects.iter().filter(|defect| defect.code.severity == Severity::Error);
-        let errors = errors.map(|defect| defect.range).collect();
+        let errors = errors.map(|defect| (defect.range, defect.code)).collect();
         let mut let_of = vec![None; symbols.len()];
         for (position, l) in signature.lets.items().iter().enumerate() {
             let sym = symbols.iter().position(|s| s.role == SymbolRole::Let && s.range == l.name.range);
@@ -384,7 +384,7 @@ impl Sheet {
             }
         };
         let mut expr = |expr: &Expr| {
-            unread |= facts::has_error(expr);
+            unread |= facts::has_error(expr) || self.may_read_anything(expr.range);
             facts::reads(expr, &mut read);
         };
         signature.lets.items().iter().filter_map(|l| l.value.valid()).for_each(|formula| expr(&formula.expr));
@@ -412,6 +412,11 @@ impl Sheet {
                 }
             }
         }
+        unread |= facts::tensors(signature)
+            .flat_map(|tensor| {
+                tensor.values.valid().into_iter().chain(tensor.requires.items().iter().filter_map(Fact::valid))
+            })
+            .any(|call| self.may_read_anything(call.range));
         self.unread |= unread;
         self.unknown_names = names;
     }
@@ -447,13 +452,26 @@ impl Sheet {
     pub(crate) fn may_read(&self, name: &str) -> bool {
         self.unread
             || self.unknown_names.iter().any(|unknown| {
-                let names = self.symbols.iter().map(|symbol| &*symbol.name);
+                let names = self.indices.iter().map(|&sym| &*self.symbols[sym].name);
                 nearest(unknown, names).is_none_or(|meant| meant == name)
             })
     }
 
-    fn has_fault(&self, range: TextRange) -> bool {
-        self.errors.iter().any(|error| range.contains_range(*error))
+    /// Whether something inside is wrong, and whether, once it is mended, other names may be read there: not where a
+    /// literal is at fault.
+    fn faults(&self, range: TextRange) -> Survey {
+        let mut survey = Survey::default();
+        for (_, code) in self.errors.iter().filter(|(error, _)| range.contains_range(*error)) {
+            survey.faulty = true;
+            survey.broken |= **code != codes::NO_SUCH_MEMBER;
+        }
+        survey
+    }
+
+    /// Whether something inside is wrong that may have been meant to read any other name.
+    fn may_read_anything(&self, range: TextRange) -> bool {
+        let named = [&codes::NO_SUCH_MEMBER, &codes::UNKNOWN_NAME];
+        self.errors.iter().any(|(error, code)| range.contains_range(*error) && !named.contains(code))
     }
 
     /// The symbol called `name`.
@@ -571,7 +589,8 @@ impl Sheet {
     fn survey(&self, expr: &Expr) -> Survey {
         let mut survey = Survey { broken: facts::has_error(expr), ..Survey::default() };
         facts::reads(expr, &mut |read| survey.union(&self.survey_read(read)));
-        survey.faulty |= survey.broken || self.has_fault(expr.range);
+        survey.union(&self.faults(expr.range));
+        survey.faulty |= survey.broken;
         survey
     }
 
@@ -687,6 +706,7 @@ impl Sheet {
         let mut survey = Survey::default();
         facts::call_reads(&generator.call, &mut |read| survey.union(&self.survey_read(read)));
         let arguments = generator.call.args.iter().chain(generator.call.keywords.iter().map(|(_, value)| value));
+        survey.union(&self.faults(generator.range));
         let broken = survey.broken || arguments.into_iter().any(facts::has_error);
         CallItem {
             call: Arc::new(generator.call.clone()),
@@ -695,7 +715,7 @@ impl Sheet {
             syms: self.call_syms(&generator.call),
             vars: survey.vars,
             broken,
-            faulty: broken || survey.faulty || self.has_fault(generator.range),
+            faulty: broken || survey.faulty,
         }
     }
 

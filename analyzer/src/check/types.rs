@@ -169,10 +169,10 @@ impl Reader<'_> {
                     Kind::Opaque(name.clone())
                 } else if is_foreign(other) {
                     // A class of the op's own, unless it is an ADT's name with a typo in it.
-                    let near =
-                        if other.contains('.') { None } else { nearest(other, self.adts.iter().map(|a| &*a.name)) };
+                    let known = self.adts.iter().map(|adt| &*adt.name).chain(TYPES);
+                    let near = if other.contains('.') { None } else { nearest(other, known) };
                     match near {
-                        Some(_) if self.adts.complete => self.unknown(ty.range, name),
+                        Some(near) if self.adts.complete || TYPES.contains(&near) => self.unknown(ty.range, name),
                         _ if !self.adts.complete && !other.contains('.') => {
                             self.findings.unreached(ty.range, self.path, format!("what `{name}` is"), "types.yaml");
                             Kind::Error

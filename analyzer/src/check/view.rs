@@ -23,6 +23,8 @@ pub(crate) struct View {
     pub(crate) uncased: Vec<(usize, Uncased)>,
     /// The symbols that the point reads, through `let`s too.
     pub(crate) read: Bits,
+    /// Those that a sound place reads.
+    pub(crate) sure: Bits,
     /// Of each `let`, what it reads at the point.
     pub(crate) lets: Vec<Option<Item>>,
     pub(crate) rules: Vec<Item>,
@@ -191,6 +193,7 @@ pub(crate) fn view(sheet: &Sheet, point: &Point, accepted: bool) -> View {
         dtypes,
         uncased,
         read,
+        sure,
         lets: lets.clone(),
         rules,
         formulas,

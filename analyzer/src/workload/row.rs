@@ -7,7 +7,7 @@ use super::{MAX_LABEL, label};
 use crate::check::{
     Branch, Checked, Point, Scope, SymbolRole, ValueProblem, describe, facts, value_of_index, value_of_node,
 };
-use crate::defect::{Findings, Severity, codes, list, nearest, nearest_first};
+use crate::defect::{Defect, Findings, Severity, codes, list, nearest, nearest_first};
 use crate::expr::Ident;
 use crate::lang::{DType, Kind, Value};
 use crate::model::{Condition, DTypeCase, Entry, Fact, Index, IndexKind, ParamRole, Row, Signature, TensorRole};
@@ -41,6 +41,8 @@ pub(super) struct EntryFacts<'a> {
     pub(super) scope: &'a Scope,
     pub(super) checked: &'a Checked,
     pub(super) params: Vec<ParamFact<'a>>,
+    /// The names that expressions read and nothing declares, as was said before.
+    undeclared: Vec<&'a str>,
     /// Where the signature is wrong, as was said before. What follows from it there proves nothing of a row.
     faults: Vec<(TextRange, String)>,
 }
@@ -51,9 +53,9 @@ impl<'a> EntryFacts<'a> {
         signature: &'a Signature,
         scope: &'a Scope,
         checked: &'a Checked,
-        found: &Findings,
+        found: &'a [Defect],
     ) -> Self {
-        let errors = found.defects.iter().filter(|defect| defect.code.severity == Severity::Error);
+        let errors = found.iter().filter(|defect| defect.code.severity == Severity::Error);
         let faults = errors
             .filter(|defect| defect.path.starts_with("signature"))
             .map(|defect| (defect.range, defect.path.clone()))
@@ -75,7 +77,9 @@ impl<'a> EntryFacts<'a> {
             };
             params.push(ParamFact { name: &param.name, kind: &symbol.kind, default });
         }
-        EntryFacts { entry, signature, scope, checked, params, faults }
+        let undeclared = found.iter().filter(|defect| defect.code == &codes::UNKNOWN_NAME);
+        let undeclared = undeclared.map(|defect| &*defect.subject).collect();
+        EntryFacts { entry, signature, scope, checked, params, undeclared, faults }
     }
 
     /// Whether something is wrong at `range` or at `path`, or inside either.
@@ -188,7 +192,7 @@ pub(super) fn read_row<'a>(facts: &EntryFacts<'a>, row: &'a Row, findings: &mut 
         let needed = needed_indices(facts, branch);
         let all_known = judged.is_some() && !branch.reads_more;
         for name in needed.iter().filter(|name| !stated.iter().any(|(n, _)| &n.value == **name)) {
-            if all_known || branch.certain.contains(name) {
+            if branch.certain.contains(name) {
                 reported_missing.push((*name).clone());
             } else {
                 read.lack(format!("whether the row gives `{name}`"));
@@ -370,13 +374,25 @@ fn read_indices<'a>(
 
 /// The value that the row gives a parameter. A list of integers is a list there, in every form.
 fn read_parameter(name: &Ident, node: &Node, kind: &Kind, path: &str, findings: &mut Findings) -> Option<Value> {
+    if is_refused(node, findings) {
+        return None;
+    }
     report_problems(name, value_of_node(node, kind), path, findings)
 }
 
 /// The value that the row gives an index; nothing where it is none of `kind`, which is reported.
 fn read_value(name: &Ident, node: &Node, kind: &Kind, path: &str, findings: &mut Findings) -> Option<Value> {
+    if is_refused(node, findings) {
+        return None;
+    }
     let value = value_of_index(node, kind, path, findings);
     report_problems(name, value, path, findings)
+}
+
+/// Whether the YAML of a value has a defect already: readers do not agree on what it is.
+fn is_refused(node: &Node, findings: &Findings) -> bool {
+    let errors = findings.defects.iter().filter(|defect| defect.code.severity == Severity::Error);
+    errors.into_iter().any(|defect| node.range.contains_range(defect.range))
 }
 
 fn report_problems(
@@ -520,7 +536,7 @@ fn report_keys(
         let path = format!("{}.{}", row.path, key.value);
         let name = &*key.value;
         let symbol = facts.scope.get(name);
-        if symbol.is_none() && !facts.scope.complete {
+        if symbol.is_none() && (!facts.scope.complete || facts.undeclared.contains(&name)) {
             findings.unreached(key.range, path, format!("what `{name}` is"), "signature");
             continue;
         }
@@ -758,7 +774,7 @@ fn read_case(
             continue;
         }
         whole = false;
-        if facts.scope.get(name).is_none() && !facts.scope.complete {
+        if facts.scope.get(name).is_none() && (!facts.scope.complete || facts.undeclared.contains(&name)) {
             findings.unreached(key.range, path, format!("what `{name}` is"), "signature");
             continue;
         }

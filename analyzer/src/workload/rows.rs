@@ -24,7 +24,8 @@ pub fn check_rows(entry: &Entry, scope: &Scope, checked: &Checked, findings: &mu
             return Vec::new();
         }
     };
-    let facts = EntryFacts::new(entry, signature, scope, checked, findings);
+    let found = findings.defects.clone();
+    let facts = EntryFacts::new(entry, signature, scope, checked, &found);
     let mut calls = Vec::new();
     let mut cases = Cases::default();
     let mut coverage = Coverage::default();

@@ -6,7 +6,7 @@ use super::{Found, Inference, Want, Wanted, count, some_of, text_of};
 use crate::check::guards::{Guards, Subject, item_of};
 use crate::check::show::show;
 use crate::check::types::union_of;
-use crate::defect::{codes, list, nearest_first};
+use crate::defect::{Severity, codes, list, nearest_first};
 use crate::expr::{Expr, ExprKind, Ident, UnaryOp};
 use crate::lang::Kind;
 use crate::lang::builtins::Takes;
@@ -81,9 +81,22 @@ impl Inference<'_> {
         } else {
             format!("`{text}.{}` is read where `{text}` may be absent", field.value)
         };
+        if self.is_faulty() {
+            let judgment = format!("whether `{text}` is present here");
+            self.findings.unreached(range, self.path, judgment, "the conditions around it");
+            return;
+        }
         self.findings
             .report(&codes::UNGUARDED_VALUE, range, self.path, format!("{text}.{}", field.value), message)
             .help(format!("read it where `present({text})` holds: `… if present({text}) else …`"));
+    }
+
+    /// Whether something else is wrong with the same text: it may be the guard.
+    fn is_faulty(&self) -> bool {
+        self.findings.defects.iter().any(|defect| {
+            let guards = [&codes::UNGUARDED_VALUE, &codes::UNGUARDED_FIELD];
+            defect.path == self.path && defect.code.severity == Severity::Error && !guards.contains(&defect.code)
+        })
     }
 
     pub(super) fn field(&mut self, base: &Expr, field: &Ident, found: Found, guards: &Guards) -> Found {
@@ -140,6 +153,11 @@ impl Inference<'_> {
             );
             let conditions: Vec<String> =
                 having.iter().map(|(constructor, _)| format!("{text}.kind == '{constructor}'")).collect();
+            if self.is_faulty() {
+                let judgment = format!("which constructor `{text}` has here");
+                self.findings.unreached(range, self.path, judgment, "the conditions around it");
+                return Found::error();
+            }
             self.findings
                 .report(&codes::UNGUARDED_FIELD, range, self.path, format!("{text}.{name}"), message)
                 .help(format!("read it where `{}` holds", conditions.join(" or ")));

@@ -290,6 +290,11 @@ impl Inference<'_> {
         for argument in loose {
             self.infer(argument, guards);
         }
+        // Where one is left out by position, those behind it have moved: only what each is in itself can be said.
+        if call.keywords.is_empty() && problems.iter().any(|p| matches!(p, BindProblem::Missing { .. })) {
+            self.loose_arguments(call, guards);
+            return builtin.params.iter().map(|_| None).collect();
+        }
         let mut kinds = Vec::with_capacity(bound.len());
         for (parameter, arguments) in builtin.params.iter().zip(&bound) {
             if arguments.is_empty() && parameter.passing != Passing::Variadic {

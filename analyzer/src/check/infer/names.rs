@@ -105,6 +105,7 @@ impl Inference<'_> {
             return Found::error();
         }
         if self.formals.is_none_or(|_| self.scope.get(name).is_none())
+            && (self.formals.is_some() || self.scope.complete)
             && let Some(builtin) = builtins::find(name)
         {
             let message = format!("`{name}` is {}, and has no value", sort_of(&builtin.role));
