@@ -95,8 +95,9 @@ pub fn judge(parsed: &ParsedEntry, context: &EntryContext<'_>) -> EntryAnalysis 
     let ParsedEntry { entry, mut findings, comments } = parsed.clone();
     let scope = Scope::of(&entry, context.adts, &mut findings);
     check_kinds(&entry, &scope, &mut findings);
+    roofline::check_formulas(&entry, &scope, &mut findings);
     let checked = check_signature(&entry, &scope, context.adts, &mut findings);
-    let plan = roofline::analyze(&entry, &scope, &checked, context.formulas, &mut findings);
+    let plan = roofline::analyze(&entry, &checked, context.formulas, &mut findings);
     let calls = check_rows(&entry, &scope, &checked, &mut findings);
     findings.normalize();
     EntryAnalysis { entry, scope, checked, plan, calls, findings, comments }

@@ -188,11 +188,14 @@ fn judge_order(sheet: &Sheet, signature: &Signature, findings: &mut Findings) {
     };
     let optional =
         |fact: &Fact<Condition>| matches!(fact, Fact::Valid(Condition::Always(true) | Condition::When(_), _));
-    let mut first = None;
+    let (mut first, mut reported) = (None, false);
     for tensor in signature.inputs.items() {
         match first {
             None if optional(&tensor.optional) && !is_faulty(&tensor.name.value) => first = Some(tensor),
+            // Every one that follows has the same cause.
+            Some(_) if reported => {}
             Some(before) if !optional(&tensor.optional) && !tensor.optional.is_malformed() => {
+                reported = true;
                 findings
                     .report(
                         &codes::REQUIRED_AFTER_OPTIONAL,
@@ -214,7 +217,9 @@ fn judge_order(sheet: &Sheet, signature: &Signature, findings: &mut Findings) {
 
 fn judge_write_only(tensor: &TensorSheet, findings: &mut Findings) {
     let facts = &tensor.facts;
-    let written = matches!(facts.mutated, Fact::Valid(Condition::Always(true), _)) || facts.mutated.is_malformed();
+    let written = matches!(facts.mutated, Fact::Valid(Condition::Always(true), _))
+        || facts.mutated.is_malformed()
+        || matches!(&tensor.mutated, When::Condition(item) if item.faulty);
     if facts.write_only.valid() != Some(&true) || written {
         return;
     }

@@ -507,6 +507,10 @@ impl Sheet {
                 nodes.push((Node::Tensor(position), Some(expr)));
             }
         }
+        for tensor in tensors.iter().filter(|tensor| tensor.optional.is_malformed()) {
+            let survey = Survey { faulty: true, ..Survey::default() };
+            self.presence_surveys.insert(tensor.name.value.clone(), survey);
+        }
         // Kahn's algorithm; in the order declared where several are ready.
         let mut waits: Vec<usize> = vec![0; nodes.len()];
         let mut readers: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
@@ -618,7 +622,10 @@ impl Sheet {
             Read::Value(_) => match symbol {
                 None => survey.broken = DType::from_name(name).is_none(),
                 Some(symbol) => match symbol.role {
-                    SymbolRole::Index | SymbolRole::Tensor(_) => survey.open = true,
+                    SymbolRole::Index | SymbolRole::Tensor(_) => {
+                        survey.open = true;
+                        survey.faulty = symbol.kind == Kind::Error;
+                    }
                     SymbolRole::Let => {
                         match self.sym(name).and_then(|sym| self.let_of[sym]).and_then(|l| self.let_surveys.get(l)) {
                             Some(of_let) => survey.union(of_let),

@@ -153,7 +153,7 @@ pub(crate) fn view(sheet: &Sheet, point: &Point, accepted: bool) -> View {
     pass_on(sheet, lets, &mut read, |_| true);
     pass_on(sheet, lets, &mut sure, |item| !item.faulty);
     let relevant: Vec<Sym> = sheet.indices.iter().copied().filter(|&sym| read.contains(sym)).collect();
-    let unsure_generators = unsure_generator || (generates && faulty_let);
+    let unsure_generators = sheet.unread_inputs || unsure_generator || (generates && faulty_let);
     let certain = relevant
         .iter()
         .copied()

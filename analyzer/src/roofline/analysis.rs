@@ -12,25 +12,13 @@ use crate::model::{Condition, Entry, Fact, Formula, Roofline, Status, TensorRole
 /// As many points as a plan has arms at most. A formula that takes more branches than that is emitted by none.
 const MOST_ARMS: usize = 4096;
 
-/// Judges the roofline of `entry`. `findings` holds what the passes before found: where that has an error outside the
+/// Judges the roofline of `entry`, but for the kinds of its formulas: see [`check_formulas`]. `findings` holds what the passes before found: where that has an error outside the
 /// rows, or the roofline itself has one, nothing can be emitted and there is no plan.
-pub fn analyze(
-    entry: &Entry,
-    scope: &Scope,
-    checked: &Checked,
-    formulas: &Formulas,
-    findings: &mut Findings,
-) -> Option<RooflinePlan> {
+pub fn analyze(entry: &Entry, checked: &Checked, formulas: &Formulas, findings: &mut Findings) -> Option<RooflinePlan> {
     let roofline = entry.roofline.valid()?;
     judge_mode(entry, roofline, findings);
     if let Fact::Valid(func, _) = &roofline.func {
         judge_func(entry, func, formulas, findings);
-    }
-    for (key, fact) in [("flops", &roofline.flops), ("bytes", &roofline.bytes)] {
-        if let Fact::Valid(formula, _) = fact {
-            let taker = format!("`{key}`");
-            Inference::new(scope, Position::Roofline, &formula.path, findings).integer(&formula.expr, &taker);
-        }
     }
     if !is_safe(findings) || entry.signature.valid().is_none() {
         return None;
@@ -44,6 +32,17 @@ pub fn analyze(
             inline_plan(entry, flops, bytes.valid(), checked, findings)
         }
         _ => None,
+    }
+}
+
+/// Judges the names and kinds of the formulas.
+pub fn check_formulas(entry: &Entry, scope: &Scope, findings: &mut Findings) {
+    let Some(roofline) = entry.roofline.valid() else { return };
+    for (key, fact) in [("flops", &roofline.flops), ("bytes", &roofline.bytes)] {
+        if let Fact::Valid(formula, _) = fact {
+            let taker = format!("`{key}`");
+            Inference::new(scope, Position::Roofline, &formula.path, findings).integer(&formula.expr, &taker);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ mod formulas;
 
 use std::sync::Arc;
 
-pub use analysis::analyze;
+pub use analysis::{analyze, check_formulas};
 pub use formulas::{FormulaLanguage, Formulas, formula_names};
 
 use crate::check::Point;

@@ -295,7 +295,12 @@ fn read_some(facts: &EntryFacts<'_>, read: &mut ReadRow<'_>, findings: &mut Find
             continue;
         }
         whole = false;
-        if !facts.scope.complete && facts.scope.get(&name.value).is_none() {
+        if facts.tensor(&name.value).is_some_and(|tensor| tensor.optional.is_malformed()) {
+            findings.unreached(name.range, &*path, format!("whether a row passes `{}`", name.value), "its `optional`");
+            continue;
+        }
+        let unsure = !facts.scope.complete || facts.undeclared.contains(&&*name.value);
+        if unsure && facts.scope.get(&name.value).is_none() {
             findings.unreached(name.range, &*path, format!("what `{}` is", name.value), "signature");
             continue;
         }
@@ -538,6 +543,9 @@ fn report_keys(
         let symbol = facts.scope.get(name);
         if symbol.is_none() && (!facts.scope.complete || facts.undeclared.contains(&name)) {
             findings.unreached(key.range, path, format!("what `{name}` is"), "signature");
+            if let Some(meant) = nearest(name, missing.iter().map(|m| &**m)).map(Arc::<str>::from) {
+                missing.retain(|name| *name != meant);
+            }
             continue;
         }
         let meant = if symbol.is_some() {
