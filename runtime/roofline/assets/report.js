@@ -78,7 +78,7 @@
   applyTheme();
 
   // State.
-  const state = { visible: rows, selected: null, sort: { column: "efficiency", down: false }, shown: PAGE, zoom: null };
+  const state = { visible: rows, selected: null, open: false, sort: { column: "efficiency", down: false }, shown: PAGE, zoom: null };
   const filters = { text: $("text"), family: $("family"), dtype: $("dtype"), verdict: $("verdict") };
 
   // Fixed parts.
@@ -149,21 +149,17 @@
   const KNOWN = new Set(["schema", "op", "case", "family", "dtype", "peer", "flops", "bytes", "roof_key", "entry_hash", "timing",
     "device", "data_terms", "intensity", "memory_ns", "compute_ns", "sol_ns", "actual_ns", "efficiency", "bound", "latency_bound",
     "fits_l2", "verdict", "blank_reason", "formula_errors", "peers_ns", "against_best_peer"]);
-  const drawFacts = () => {
-    const row = state.selected;
-    if (!row) {
-      $("facts").replaceChildren(make("p", { class: "muted" }, "Choose a point or a row to see what is known about it."));
-      return;
-    }
+  const factsOf = (row) => {
     const r = row.record;
     const t = r.timing ?? {};
-    const part = (title, list) => (list.childElementCount ? [make("h4", {}, title), list] : []);
+    const part = (title, list) => (list.childElementCount ? [make("div", {}, make("h4", {}, title), list)] : []);
     const others = Object.entries(r).filter(([name]) => !KNOWN.has(name)).map(([name, value]) => [name, plain(value)]);
-    $("facts").replaceChildren(
-      make("h3", {}, r.op),
-      make("p", { class: "muted" }, r.case),
-      make("p", {}, mark(row.kind), remark(row)),
-      ...r.formula_errors.map((b) => make("p", {}, breach(b))),
+    return [
+      make("div", {},
+        make("h3", {}, r.op),
+        make("p", { class: "muted" }, r.case),
+        make("p", {}, mark(row.kind), remark(row)),
+        ...r.formula_errors.map((b) => make("p", {}, breach(b)))),
       ...part("Speed of light", facts([
         ["Efficiency", percent(r.efficiency)], ["Bound", r.bound], ["Measured", time(r.actual_ns)], ["Speed of light", time(r.sol_ns)],
         ["Memory time", time(r.memory_ns)], ["Compute time", time(r.compute_ns)],
@@ -183,8 +179,11 @@
       ])),
       ...part("What decided the work", facts(Object.entries(r.data_terms ?? {}).map(([name, value]) => [name, plain(value)]))),
       ...part("Other fields", facts(others)),
-    );
+    ];
   };
+  const drawFacts = () => $("facts").replaceChildren(...(state.selected
+    ? factsOf(state.selected)
+    : [make("p", { class: "muted" }, "Choose a point or a row to see what is known about it.")]));
 
   // The table.
   const COLUMNS = [
@@ -238,48 +237,65 @@
       });
       return make("tr", { tabindex: "0", "data-row": row.index, "aria-current": row === state.selected ? "true" : null }, ...cells);
     }));
+    if (state.open) openBelow(state.selected);
     const shown = Math.min(state.shown, order.length);
     $("shown").textContent = order.length === 0 ? "No row passes the filters." : `${shown.toLocaleString("en")} of ${plural(order.length, "row")} shown`;
     $("more").hidden = shown === order.length;
+  };
+  const lineOf = (row) => row && body.querySelector(`tr[data-row="${row.index}"]`);
+  const openBelow = (row) => {
+    body.querySelector("tr.detail")?.remove();
+    lineOf(row)?.after(make("tr", { class: "detail" }, make("td", { colspan: COLUMNS.length }, make("div", { class: "facts wide" }, ...factsOf(row)))));
+  };
+  // A second Enter or click on the row closes its facts.
+  const choose = (row) => {
+    state.open = !(state.open && state.selected === row);
+    select(row, false);
   };
   $("more").addEventListener("click", () => {
     const next = state.shown;
     state.shown += 2 * PAGE;
     drawTable();
-    body.children[next]?.focus();
+    body.querySelectorAll("tr[data-row]")[next]?.focus();
   });
   body.addEventListener("click", (event) => {
-    const line = event.target.closest("tr");
-    if (line) select(rows[Number(line.dataset.row)], false);
+    const line = event.target.closest("tr[data-row]");
+    if (line) choose(rows[Number(line.dataset.row)]);
   });
   body.addEventListener("keydown", (event) => {
-    const line = event.target.closest("tr");
+    const line = event.target.closest("tr[data-row]");
     if (!line) return;
-    const goal = { ArrowDown: line.nextElementSibling, ArrowUp: line.previousElementSibling, Home: body.firstElementChild, End: body.lastElementChild }[event.key];
+    const lines = [...body.querySelectorAll("tr[data-row]")];
+    const at = lines.indexOf(line);
+    const goal = { ArrowDown: lines[at + 1], ArrowUp: lines[at - 1], Home: lines[0], End: lines.at(-1) }[event.key];
     if (goal) {
       event.preventDefault();
       goal.focus();
     } else if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
-      select(rows[Number(line.dataset.row)], false);
+      choose(rows[Number(line.dataset.row)]);
     }
   });
 
-  const select = (row, scroll) => {
+  // Chosen in a plot or among the errors, a row shows its facts beside the plot; chosen in the table, under itself too.
+  const select = (row, elsewhere) => {
     state.selected = row;
+    if (elsewhere) state.open = false;
     drawFacts();
     if (!state.visible.includes(row)) {
       $("filters").reset();
     }
-    const line = body.querySelector(`tr[data-row="${row.index}"]`);
+    body.querySelector("tr.detail")?.remove();
+    body.querySelector("tr[aria-current]")?.removeAttribute("aria-current");
+    const line = lineOf(row);
     if (line) {
-      body.querySelector("tr[aria-current]")?.removeAttribute("aria-current");
       line.setAttribute("aria-current", "true");
+      if (state.open) openBelow(row);
     } else {
       drawTable();
     }
     drawSelected();
-    if (scroll || matchMedia("(max-width: 980px)").matches) document.querySelector(".facts").scrollIntoView({ block: "nearest" });
+    if (elsewhere) document.querySelector(".facts").scrollIntoView({ block: "nearest" });
   };
 
   // The plots. Coordinates are logarithms on linear axes, so that zooming is even over the decades.
@@ -362,8 +378,8 @@
       return {
         value: [xs[1], Math.log10((under ? group[0] : group.at(-1)).effective)],
         label: {
-          position: under ? [-6, 6] : [-6, -16], align: "right",
-          formatter: [...group].reverse().map((peak) => `${called(peak.key)} ${si(peak.effective, "FLOP/s")}`).join(" · "),
+          position: under ? [-6, 6] : [-6, -6], align: "right", verticalAlign: under ? "top" : "bottom",
+          formatter: [...group].reverse().map((peak) => `${called(peak.key)} ${si(peak.effective, "FLOP/s")}`).join(narrow ? "\n" : " · "),
         },
       };
     });

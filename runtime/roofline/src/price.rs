@@ -125,7 +125,15 @@ pub struct Breach {
 
 /// Prices `record` against `profile`.
 pub fn price(record: &Record, profile: &Profile) -> Priced {
-    Priced { reading: reading(record, profile), breaches: breaches(record, profile) }
+    let breaches = breaches(record, profile);
+    let mut reading = reading(record, profile);
+    // A formula error is never a fast kernel: between the theoretical ceiling and the anomaly line there is no verdict.
+    if let (Ok(reading), false) = (&mut reading, breaches.is_empty())
+        && reading.verdict == Verdict::AtCeiling
+    {
+        reading.verdict = Verdict::None;
+    }
+    Priced { reading, breaches }
 }
 
 fn reading(record: &Record, profile: &Profile) -> Result<Reading, Blank> {
@@ -262,6 +270,16 @@ l2_bytes: 1000
         let mut record = record(1, 1_000_000, 1e6);
         change(&mut record);
         price(&record, &profile()).reading.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn section_1_2_a_formula_error_is_never_at_its_ceiling() {
+        // 1.02e15 FLOP/s on a unit of 1e15 that nothing calibrated: 102 %, which no anomaly is.
+        let mut record = record(1_020_000_000_000, 1, 1e6);
+        record.roof_key = Some("tensor_core.bf16".into());
+        let priced = price(&record, &profile());
+        assert_eq!(priced.breaches.len(), 1);
+        assert_eq!(priced.reading.unwrap().verdict, Verdict::None);
     }
 
     #[test]

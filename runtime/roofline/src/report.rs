@@ -46,7 +46,8 @@ pub struct Summary {
     pub rows: usize,
     /// How many of them have a reading.
     pub priced: usize,
-    /// The median efficiency of the rows that have a reading and are neither latency-bound nor an anomaly.
+    /// The median efficiency of the rows that have a reading and are neither latency-bound nor an anomaly nor a
+    /// formula error.
     pub median_efficiency: Option<f64>,
     /// How many rows are at their ceiling.
     pub at_ceiling: usize,
@@ -120,8 +121,10 @@ impl Row {
 impl Summary {
     fn of(rows: &[Row]) -> Summary {
         let readings: Vec<_> = rows.iter().filter_map(|row| row.priced.reading.as_ref().ok()).collect();
-        let mut honest: Vec<f64> = readings
+        let mut honest: Vec<f64> = rows
             .iter()
+            .filter(|row| row.priced.breaches.is_empty())
+            .filter_map(|row| row.priced.reading.as_ref().ok())
             .filter(|r| !r.latency_bound && r.verdict != Verdict::Anomaly)
             .map(|r| r.efficiency)
             .collect();

@@ -206,7 +206,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_reported() {
     fs::create_dir(project.path().join("empty")).expect("a folder");
     let output = project.report(&["r.jsonl", "missing.jsonl", "empty", "none-*.jsonl"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stdout(&output).contains("1 rows on Test GPU, 1 with a reading"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("1 row on Test GPU, 1 with a reading"), "{}", stdout(&output));
     let errors = stderr(&output);
     assert!(errors.contains("error: missing.jsonl: "), "{errors}");
     assert!(errors.contains("error: empty: no file of records here"), "{errors}");

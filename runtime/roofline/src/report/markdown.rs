@@ -10,7 +10,7 @@ pub fn markdown(report: &Report, profile: &Profile) -> String {
     let mut out = String::new();
     let s = &report.summary;
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "**{}**: {} rows, {} with a reading. ", profile.gpu, s.rows, s.priced);
+    let _ = writeln!(out, "**{}**: {} rows, {} with a reading.", profile.gpu, s.rows, s.priced);
     if let Some(median) = s.median_efficiency {
         let _ = writeln!(out, "Median efficiency {:.1} %, {} at ceiling.", median * 100.0, s.at_ceiling);
     }

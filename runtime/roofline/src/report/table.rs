@@ -60,7 +60,13 @@ pub fn table(report: &Report, profile: &Profile, options: TableOptions) -> Strin
 /// The report's closing line.
 pub(super) fn summary(report: &Report, profile: &Profile) -> String {
     let s = &report.summary;
-    let mut parts = vec![format!("{} rows on {}, {} with a reading", s.rows, profile.gpu, s.priced)];
+    let mut parts = vec![format!(
+        "{} row{} on {}, {} with a reading",
+        s.rows,
+        if s.rows == 1 { "" } else { "s" },
+        profile.gpu,
+        s.priced
+    )];
     if let Some(median) = s.median_efficiency {
         parts.push(format!("median efficiency {:.1} %", median * 100.0));
     }

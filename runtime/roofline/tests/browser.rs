@@ -1,0 +1,214 @@
+//! The page in a real Chromium: it renders, answers to mouse and keyboard, complains of nothing and loads nothing.
+//!
+//! Without a Chromium on the machine the tests say so and pass, except in CI, where they fail.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Notes every error and refused load, from before the page's own scripts on.
+const WATCH: &str = r#"<script>
+window.seen = [];
+addEventListener("error", (e) => seen.push(`error: ${e.message}`));
+addEventListener("unhandledrejection", (e) => seen.push(`rejection: ${e.reason}`));
+document.addEventListener("securitypolicyviolation", (e) => seen.push(`refused: ${e.blockedURI}`));
+for (const level of ["error", "warn"]) console[level] = (...words) => seen.push(`${level}: ${words.join(" ")}`);
+</script>"#;
+
+/// Uses the page as a person would, and writes what it saw into it.
+const USE: &str = r##"<script>
+addEventListener("load", async () => {
+  const $ = (q) => document.querySelector(q);
+  const all = (q) => [...document.querySelectorAll(q)];
+  const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+  const key = (element, name) => element.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
+  const lines = () => all("#table tbody tr[data-row]");
+  const painted = (id) => {
+    const canvas = $(`${id} canvas`);
+    const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    return pixels.some((value, at) => at % 4 === 3 && value > 0);
+  };
+  const out = {};
+  try {
+    await pause(50);
+    out.title = document.title;
+    out.rows = lines().length;
+    out.count = $("#count").textContent;
+    out.painted = ["#plot", "#histogram", "#peers"].map(painted);
+    out.labels = all("[role=img]").map((plot) => plot.getAttribute("aria-label").length > 40);
+    out.errors = all("#error-list li").map((item) => item.textContent);
+    out.unnamed = all("button").filter((b) => !(b.textContent.trim() || b.getAttribute("aria-label"))).length;
+    out.landmarks = ["header", "main", "footer", "aside", "form[role=search]"].filter((name) => !$(name));
+    out.captions = all("table").every((table) => table.caption);
+    out.dark = document.documentElement.dataset.theme;
+    $("#theme").click();
+    out.toggled = document.documentElement.dataset.theme;
+    out.firstByEfficiency = lines()[0].cells[0].textContent;
+    out.sorted = all("th[aria-sort=ascending]").map((head) => head.textContent);
+    all("#table th button")[0].click();
+    all("#table th button")[0].click();
+    out.resorted = all("th[aria-sort=descending]").map((head) => head.textContent);
+    out.firstByOp = lines()[0].cells[0].textContent;
+    lines()[0].focus();
+    key(document.activeElement, "ArrowDown");
+    out.moved = document.activeElement === lines()[1];
+    key(document.activeElement, "Enter");
+    out.facts = $("#facts h3").textContent === lines()[1].cells[0].textContent && all("tr.detail").length === 1;
+    key(document.activeElement, "Enter");
+    out.closed = all("tr.detail").length === 0;
+    $("#text").value = "copy big";
+    $("#text").dispatchEvent(new Event("input", { bubbles: true }));
+    await pause(250);
+    out.filtered = [lines().length, $("#count").textContent];
+    $("#error-list button").click();
+    await pause(50);
+    out.error = [$("#facts h3").textContent, $("#count").textContent];
+    $("#zoom-in").click();
+    $("#zoom-all").click();
+    out.resources = performance.getEntriesByType("resource").map((entry) => entry.name).filter((name) => !name.startsWith("data:"));
+    out.elements = document.querySelectorAll("*").length;
+    out.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+    out.hostile = typeof window.broken;
+  } catch (error) {
+    seen.push(`probe: ${error.stack}`);
+  }
+  out.seen = window.seen;
+  document.body.append(Object.assign(document.createElement("script"), { type: "application/json", id: "probe", textContent: JSON.stringify(out).replaceAll("<", "\\u003c") }));
+});
+</script>"##;
+
+fn chromium() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
+    let found = names.iter().flat_map(|name| folders.iter().map(move |f| f.join(name))).find(|path| path.is_file());
+    assert!(found.is_some() || env::var_os("CI").is_none(), "CI has to have a Chromium on PATH");
+    found
+}
+
+/// Records of every kind, with names that are markup.
+fn records(copies: usize) -> String {
+    let record = |op: &str, case: &str, bytes: u64, flops: u64, ns: f64| {
+        format!(
+            r#"{{"schema":"tileops.record/1","op":"{op}","case":"{case}","family":"move","dtype":"float16","flops":{flops},"bytes":{bytes},"roof_key":"cuda_core.fp32","timing":{{"source":"cupti","device_busy_ns":{ns}}},"device":{{"name":"NVIDIA H200"}}}}"#
+        )
+    };
+    let mut lines = vec![
+        record("CopyFwdOp", "big", 1_000_000_000, 500_000_000, 250_000.0),
+        record("AddFwdOp", "slow", 1_000_000_000, 500_000_000, 900_000.0),
+        record("SumFwdOp", "wrong-formula", 1_000_000_000, 1_000, 100_000.0),
+        record("NegFwdOp", "tiny", 100_000, 50_000, 1_200.0),
+        record("</script><script>broken = 1</script>", "<img src=x onerror='broken = 1'>", 1_000_000, 9, 1_000_000.0),
+        r#"{"schema":"tileops.record/1","op":"MulFwdOp","case":"not-timed","flops":1,"bytes":2}"#.to_owned(),
+        r#"{"schema":"tileops.record/1","op":"CopyFwdOp","case":"big","peer":"<b>torch</b>","timing":{"source":"cupti","device_busy_ns":300000}}"#.to_owned(),
+    ];
+    for copy in 0..copies {
+        lines.push(record(
+            "ReluFwdOp",
+            &format!("row-{copy}"),
+            1_000_000 + copy as u64,
+            1_000_000,
+            2_000.0 + copy as f64,
+        ));
+    }
+    lines.join("\n")
+}
+
+/// The page of `records`, with the watch before everything else and `USE` after it.
+fn page(folder: &Path, records: &str) -> PathBuf {
+    fs::write(folder.join("r.jsonl"), records).expect("written");
+    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/h200.yaml");
+    let output = Command::new(env!("CARGO_BIN_EXE_tileops-roofline"))
+        .args(["r.jsonl", "--html", "report.html", "--profile"])
+        .arg(profile)
+        .current_dir(folder)
+        .output()
+        .expect("the program runs");
+    assert!(output.status.code() == Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let path = folder.join("report.html");
+    let page = fs::read_to_string(&path).expect("a page");
+    let mut page = page.replacen("<head>", &format!("<head>{WATCH}"), 1);
+    // The last one: the library's text holds one, too.
+    let end = page.rfind("</body>").expect("an end");
+    page.insert_str(end, USE);
+    fs::write(&path, page).expect("written");
+    path
+}
+
+/// What the page's user saw at a window of that size.
+fn visit(chromium: &Path, folder: &TempDir, page: &Path, size: &str, dark: bool) -> Value {
+    let output = Command::new(chromium)
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+        ])
+        .args(["--virtual-time-budget=20000", "--dump-dom", &format!("--window-size={size}")])
+        .arg(format!("--blink-settings=preferredColorScheme={}", if dark { 0 } else { 1 }))
+        .arg(format!("--user-data-dir={}", folder.path().join(format!("chromium-{size}-{dark}")).display()))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .expect("Chromium runs");
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let found = dom.split_once("id=\"probe\">").and_then(|(_, rest)| rest.split_once("</script>"));
+    let Some((probe, _)) = found else {
+        panic!("the page's user never finished: {}\n{}", String::from_utf8_lossy(&output.stderr), dom.len())
+    };
+    serde_json::from_str(probe).expect("JSON")
+}
+
+#[test]
+fn the_page_works_in_chromium() {
+    let Some(chromium) = chromium() else {
+        println!("skipped: no Chromium on PATH");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(folder.path(), &records(0));
+    for (size, dark) in [("1280,900", false), ("1280,900", true), ("500,844", false)] {
+        let saw = visit(&chromium, &folder, &page, size, dark);
+        assert_eq!(saw["seen"], Value::Array(vec![]), "{saw:#}");
+        assert_eq!(saw["resources"], Value::Array(vec![]), "{saw:#}");
+        assert_eq!(saw["title"], "Roofline · NVIDIA H200");
+        assert_eq!((&saw["rows"], &saw["count"]), (&6.into(), &"6 of 6 rows".into()));
+        assert_eq!(saw["painted"], serde_json::json!([true, true, true]));
+        assert_eq!(saw["labels"], serde_json::json!([true, true, true]));
+        let error = "SumFwdOp wrong-formula: 10.0 TB/s is above the theoretical 4.81 TB/s of hbm";
+        assert_eq!(saw["errors"], serde_json::json!([error]));
+        assert_eq!((&saw["unnamed"], &saw["captions"]), (&0.into(), &true.into()));
+        assert_eq!(saw["landmarks"], Value::Array(vec![]));
+        let themes = if dark { ["dark", "light"] } else { ["light", "dark"] };
+        assert_eq!((&saw["dark"], &saw["toggled"]), (&themes[0].into(), &themes[1].into()));
+        assert_eq!(
+            (&saw["sorted"], &saw["resorted"]),
+            (&serde_json::json!(["Efficiency"]), &serde_json::json!(["Op"]))
+        );
+        assert_eq!(saw["firstByEfficiency"], "</script><script>broken = 1</script>");
+        assert_eq!(saw["firstByOp"], "SumFwdOp");
+        for step in ["moved", "facts", "closed"] {
+            assert_eq!(saw[step], true, "{step}: {saw:#}");
+        }
+        assert_eq!(saw["filtered"], serde_json::json!([1, "1 of 6 rows"]));
+        assert_eq!(saw["error"][0], "SumFwdOp");
+        assert_eq!(saw["overflow"], 0, "nothing is wider than the window at {size}");
+        assert_eq!(saw["hostile"], "undefined", "record text is never markup");
+    }
+}
+
+#[test]
+fn five_thousand_rows_stay_a_small_page() {
+    let Some(chromium) = chromium() else {
+        println!("skipped: no Chromium on PATH");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(folder.path(), &records(5_000));
+    let saw = visit(&chromium, &folder, &page, "1280,900", false);
+    assert_eq!(saw["seen"], Value::Array(vec![]), "{saw:#}");
+    assert_eq!(saw["rows"], 100);
+    assert_eq!(saw["count"], "5,006 of 5,006 rows");
+    assert!(saw["elements"].as_u64() < Some(3_000), "{}", saw["elements"]);
+}
