@@ -1,5 +1,6 @@
 //! Reading one row: its keys and values against what its call needs.
 
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 use super::words::join;
@@ -45,6 +46,10 @@ pub(super) struct EntryFacts<'a> {
     undeclared: Vec<&'a str>,
     /// Where the signature is wrong, as was said before. What follows from it there proves nothing of a row.
     faults: Vec<(TextRange, String)>,
+    /// The points that a message compares a row's with, once one does.
+    compared: OnceCell<Vec<(Arc<Branch>, Point)>>,
+    /// What was found out about them.
+    answers: RefCell<Vec<((Question, Point), String)>>,
 }
 
 impl<'a> EntryFacts<'a> {
@@ -79,7 +84,17 @@ impl<'a> EntryFacts<'a> {
         }
         let undeclared = found.iter().filter(|defect| defect.code == &codes::UNKNOWN_NAME);
         let undeclared = undeclared.map(|defect| &*defect.subject).collect();
-        EntryFacts { entry, signature, scope, checked, params, undeclared, faults }
+        EntryFacts {
+            entry,
+            signature,
+            scope,
+            checked,
+            params,
+            undeclared,
+            faults,
+            compared: OnceCell::new(),
+            answers: RefCell::default(),
+        }
     }
 
     /// Whether something is wrong at `range` or at `path`, or inside either.
@@ -436,13 +451,64 @@ fn needed_indices<'b>(facts: &EntryFacts<'_>, branch: &'b Branch) -> Vec<&'b Arc
         .collect()
 }
 
-/// " when …", over the points of the entry: the least that, where it holds, makes `holds` true as it is at `point`.
-fn when(facts: &EntryFacts<'_>, point: &Point, holds: impl Fn(&Branch) -> bool) -> String {
-    let names: Vec<Arc<str>> = facts.checked.discriminants().iter().map(|d| d.name.clone()).collect();
-    let others = facts.checked.points_over(&names, COMPARED_POINTS);
+/// What a message says of points: where it holds is worth a "when".
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Question {
+    /// The call reads the index.
+    Reads(Arc<str>),
+    /// The call does not read the index.
+    Ignores(Arc<str>),
+    /// The call reads no dtype index.
+    NoDType,
+}
+
+/// " when …", over the points of the entry: the least that, where it holds, answers the question as it is answered at
+/// `point`. Many rows ask the same, so that answers are kept.
+fn when(facts: &EntryFacts<'_>, point: &Point, question: Question) -> String {
+    let key = (question, point.clone());
+    if let Some((_, answer)) = facts.answers.borrow().iter().find(|(asked, _)| *asked == key) {
+        return answer.clone();
+    }
+    let others = facts.compared.get_or_init(|| {
+        let names: Vec<Arc<str>> = facts.checked.discriminants().iter().map(|d| d.name.clone()).collect();
+        let points = facts.checked.points_over(&names, COMPARED_POINTS).into_iter();
+        points.map(|point| (facts.checked.branch(&point), point)).collect()
+    });
+    let holds = |branch: &Branch| match &key.0 {
+        Question::Reads(name) => branch.relevant.contains(name),
+        Question::Ignores(name) => !branch.relevant.contains(name),
+        Question::NoDType => facts.dtype_indices(branch).is_empty(),
+    };
     let mut judged: Vec<(&Point, bool)> = vec![(point, true)];
-    judged.extend(others.iter().map(|other| (other, holds(&facts.checked.branch(other)))));
-    describe::when(&judged)
+    judged.extend(others.iter().map(|(branch, other)| (other, holds(branch))));
+    // Of too many points to compare with, those count that differ from the row's in one discriminant.
+    let beside = if others.len() < COMPARED_POINTS { Vec::new() } else { points_beside(facts, point) };
+    judged.extend(beside.iter().map(|(branch, other)| (other, holds(branch))));
+    let answer = describe::when(&judged);
+    facts.answers.borrow_mut().push((key, answer.clone()));
+    answer
+}
+
+/// The accepted points that differ from `point` in one discriminant.
+fn points_beside(facts: &EntryFacts<'_>, point: &Point) -> Vec<(Arc<Branch>, Point)> {
+    let mut found = Vec::new();
+    let mut last: Option<&Arc<str>> = None;
+    for discriminant in facts.checked.discriminants() {
+        // The presence of a `Maybe` and its value are two discriminants of one name.
+        let name = &discriminant.name;
+        if last.replace(name) == Some(name) {
+            continue;
+        }
+        for other in facts.checked.points_over(std::slice::from_ref(name), COMPARED_POINTS) {
+            let kept = point.assignments.iter().filter(|(of, _)| of != name).cloned();
+            let changed = Point { assignments: kept.chain(other.assignments).collect() };
+            let branch = facts.checked.branch(&changed);
+            if branch.accepted {
+                found.push((branch, changed));
+            }
+        }
+    }
+    found
 }
 
 fn refuse_index(
@@ -467,7 +533,7 @@ fn refuse_index(
         }
         return;
     }
-    let when = when(facts, point, |branch| !branch.relevant.contains(&name.value));
+    let when = when(facts, point, Question::Ignores(name.value.clone()));
     let message = match when.as_str() {
         "" => format!("`{}` is irrelevant: no call reads it", name.value),
         when => format!("`{}` is irrelevant{when}", name.value),
@@ -598,8 +664,7 @@ fn report_keys(
         let (message, help) = if is_param {
             (format!("the parameter `{name}` is missing"), format!("write `{name}: …`; it has no default"))
         } else {
-            let when =
-                point.map_or(String::new(), |point| when(facts, point, |branch| branch.relevant.contains(&name)));
+            let when = point.map_or(String::new(), |point| when(facts, point, Question::Reads(name.clone())));
             let form = match facts.index(&name).and_then(|index| index.kind.valid()) {
                 Some(IndexKind::Shape) => "[…]",
                 Some(IndexKind::Seq) => "[…]",
@@ -695,7 +760,7 @@ fn read_cases(
         }
         (Fact::Valid(_, range), Some(needed)) if needed.is_empty() => {
             let when = match point {
-                Some(point) => when(facts, point, |branch| facts.dtype_indices(branch).is_empty()),
+                Some(point) => when(facts, point, Question::NoDType),
                 None => String::new(),
             };
             findings
@@ -797,8 +862,8 @@ fn read_case(
         };
         let (message, help) = match facts.scope.get(name).map(|symbol| (symbol.role, &symbol.kind)) {
             Some((SymbolRole::Index, Kind::DType(_))) => {
-                let when = point
-                    .map_or(String::new(), |point| when(facts, point, |branch| !branch.relevant.contains(&key.value)));
+                let when =
+                    point.map_or(String::new(), |point| when(facts, point, Question::Ignores(key.value.clone())));
                 match when.as_str() {
                     "" => (format!("`{name}` is irrelevant: no call reads it"), takes),
                     when => (format!("`{name}` is irrelevant{when}"), takes),
