@@ -1,5 +1,6 @@
 //! Prints what is found in manifest files: `cargo run -p tileops-analyzer --example dump -- FILE...`. Files of one
-//! folder are one manifest. `-u` prints what could not be judged too, `-e` the entries as they were read.
+//! folder are one manifest. `-u` prints what could not be judged too, `-e` the entries as they
+//! were read, `-s` how much each file holds.
 
 // An example is a program: it reads files, looks at the clock and prints.
 #![allow(clippy::print_stdout, clippy::disallowed_methods)]
@@ -15,10 +16,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut files = Vec::new();
     let mut unreached = false;
     let mut entries = false;
+    let mut sizes = false;
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             "-u" => unreached = true,
             "-e" => entries = true,
+            "-s" => sizes = true,
             path => {
                 let text = String::from_utf8_lossy(&std::fs::read(path)?).into_owned();
                 files.push(SourceFile { path: path.into(), text: text.into(), configured: true, judged: true });
@@ -72,6 +75,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     for analysis in report.analyses.iter().filter(|_| entries) {
         println!("{:#?}", analysis.entry);
+    }
+    for (position, file) in workspace.files().iter().enumerate().filter(|_| sizes) {
+        let inside = || workspace.entries().iter().zip(&report.analyses).filter(|(e, _)| e.file == position);
+        let rows: usize = inside().map(|(_, a)| a.entry.workloads.items().len()).sum();
+        let calls: usize = inside().map(|(_, a)| a.calls.len()).sum();
+        let points: usize = inside().map(|(_, a)| a.checked.points_checked()).sum();
+        println!("{}: {} entries, {rows} rows, {calls} calls, {points} points", file.path, inside().count());
     }
     println!("{count} defects in {} entries, {time:?}", report.analyses.len());
     Ok(())
