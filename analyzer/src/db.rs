@@ -19,6 +19,7 @@ use crate::defect::{Findings, Place};
 use crate::lang::{Adt, AdtTable};
 use crate::model::is_builtin_type;
 use crate::roofline::Formulas;
+use crate::syntax::{EntryTree, parse_entry};
 use crate::text::{TextRange, TextSize};
 use crate::workspace::{
     self, FileKind, FileOutline, FileReport, OpIndex, Summary, Types, across_files, folder, within_file,
@@ -125,6 +126,12 @@ fn file_entries<'db>(db: &'db dyn Db, source: Source) -> Vec<EntryText<'db>> {
 #[salsa::tracked(returns(clone), no_eq)]
 fn parsed<'db>(db: &'db dyn Db, entry: EntryText<'db>) -> Arc<ParsedEntry> {
     Arc::new(parse(&entry.text(db)))
+}
+
+/// An entry's spanned tree, for the editor: only the trees that were looked at last are kept.
+#[salsa::tracked(returns(clone), no_eq, lru = 256)]
+fn entry_tree<'db>(db: &'db dyn Db, entry: EntryText<'db>) -> Arc<EntryTree> {
+    Arc::new(parse_entry(&entry.text(db)))
 }
 
 /// What other entries see of one.
@@ -353,6 +360,48 @@ impl AnalysisDb {
         let outline = file_outline(self, source);
         let entries = file_entries(self, source).iter();
         entries.zip(&outline.chunks).map(|(&e, chunk)| (entry_analysis(self, project, e), chunk.range)).collect()
+    }
+
+    /// A file cut at its top-level keys.
+    pub fn outline(&self, path: &str) -> Option<Arc<FileOutline>> {
+        self.files.get(path).map(|&source| file_outline(self, source))
+    }
+
+    /// The spanned trees of a file's chunks, in order, each with where it stands.
+    pub fn trees(&self, path: &str) -> Vec<(Arc<EntryTree>, TextRange)> {
+        let Some(&source) = self.files.get(path) else { return Vec::new() };
+        let outline = file_outline(self, source);
+        (0..outline.chunks.len()).filter_map(|position| self.tree(path, position)).collect()
+    }
+
+    /// The spanned tree of a file's chunk, and where it stands.
+    pub fn tree(&self, path: &str, position: usize) -> Option<(Arc<EntryTree>, TextRange)> {
+        let &source = self.files.get(path)?;
+        let outline = file_outline(self, source);
+        let range = outline.chunks.get(position)?.range;
+        let tree = match file_entries(self, source).get(position) {
+            Some(&entry) => entry_tree(self, entry),
+            None => Arc::new(parse_entry(workspace::slice(&source.text(self), range)?)),
+        };
+        Some((tree, range))
+    }
+
+    /// The analysis of the entry at a position of a file.
+    pub fn entry(&self, path: &str, position: usize) -> Option<Arc<EntryAnalysis>> {
+        let &source = self.files.get(path)?;
+        let &entry = file_entries(self, source).get(position)?;
+        Some(entry_analysis(self, self.project?, entry))
+    }
+
+    /// The files of the manifest that a file belongs to, in the order of their paths.
+    pub fn siblings(&self, path: &str) -> Vec<Arc<str>> {
+        let own = folder(path);
+        self.files.keys().filter(|other| folder(other) == own).cloned().collect()
+    }
+
+    /// What is known of the functions that rooflines can name.
+    pub fn formulas(&self) -> &Formulas {
+        &self.formulas
     }
 
     /// The ADTs that the entries of a file can name.

@@ -4,6 +4,7 @@
 //! text ─ syntax ─> spanned tree ─ model ─> facts ─ check ─> defects + unreached judgments
 //!                                    └──── roofline ─> plan (per discriminant point)
 //!                                    └──── workload ─> calls (shapes, dtypes, values)
+//!                                    └──── ide ─> hovers, completions, hints, edits (plain data)
 //! ```
 //!
 //! The crate knows no protocol, no async runtime, no file system and no GPU: its inputs are texts, its outputs plain
@@ -15,6 +16,7 @@ pub mod db;
 pub mod defect;
 pub mod eval;
 pub mod expr;
+pub mod ide;
 pub mod lang;
 pub mod model;
 pub mod roofline;

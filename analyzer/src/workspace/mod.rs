@@ -17,7 +17,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 pub use across::{OpIndex, Summary, across_files, within_file};
-pub(crate) use file::slice;
+pub(crate) use file::{key_range, slice};
 pub use file::{FileKind, FileOutline, Types, folder, outline, types};
 
 use crate::analysis::{EntryAnalysis, EntryContext, analyze_entry};

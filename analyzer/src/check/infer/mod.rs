@@ -188,6 +188,12 @@ impl<'a> Inference<'a> {
         self
     }
 
+    /// With one more name, of a kind, as a comprehension's variable is one.
+    pub(crate) fn with_local(mut self, name: Arc<str>, kind: Kind) -> Self {
+        self.locals.push((name, kind));
+        self
+    }
+
     /// Where what is known of the subject at `path` is `kind`.
     pub(crate) fn narrow(&mut self, path: &Arc<str>, kind: Kind) {
         self.guards = self.guards.with(path, Some(kind));
