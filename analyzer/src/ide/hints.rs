@@ -78,7 +78,8 @@ fn roofline_hints(site: &Site<'_>, analysis: &EntryAnalysis, kinds: HintKinds, h
     // The arms that rows use come first; where there are no rows, all of them count.
     let used: Vec<_> = super::hover::branches(analysis);
     let agrees = |point: &crate::check::Point| {
-        used.iter().any(|(_, branch)| point.assignments.iter().all(|assignment| branch.point.assignments.contains(assignment)))
+        used.iter()
+            .any(|(_, branch)| point.assignments.iter().all(|assignment| branch.point.assignments.contains(assignment)))
     };
     let mut arms: Vec<_> = plan.arms.iter().filter(|(point, _)| agrees(point)).collect();
     if arms.is_empty() {
@@ -167,7 +168,9 @@ fn size_of(term: &Term, count: u32) -> Option<String> {
 /// A factor, in parentheses where it must be.
 fn atom(expr: &Expr) -> String {
     let is_atom = match &expr.kind {
-        ExprKind::Name(_) | ExprKind::Call(_) | ExprKind::Attribute(..) | ExprKind::Index(..) | ExprKind::Int(_) => true,
+        ExprKind::Name(_) | ExprKind::Call(_) | ExprKind::Attribute(..) | ExprKind::Index(..) | ExprKind::Int(_) => {
+            true
+        }
         ExprKind::Binary(operator, ..) => *operator == BinaryOp::Mul,
         _ => false,
     };

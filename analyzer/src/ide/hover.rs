@@ -166,7 +166,12 @@ fn describe_op(site: &Site<'_>, name: &str) -> Option<String> {
         tensors.iter().map(|tensor| tensor.name.value.to_string()).collect::<Vec<_>>().join(", ")
     };
     let params: Vec<&str> = signature.params.items().iter().map(|param| &*param.name.value).collect();
-    let first = format!("{name}({})({}) -> {}", params.join(", "), names(signature.inputs.items()), names(signature.outputs.items()));
+    let first = format!(
+        "{name}({})({}) -> {}",
+        params.join(", "),
+        names(signature.inputs.items()),
+        names(signature.outputs.items())
+    );
     let rows = analysis.entry.workloads.items().len();
     Some(format!("{}\n{rows} rows, {} points", code_block(&first), analysis.checked.points_checked()))
 }
@@ -244,7 +249,9 @@ fn solved(branch: &Branch, name: &str) -> Option<String> {
         Step::BindSplice { place, index } if &**index == name => {
             Some(format!("solved from the axes of `{}` at item {}", place.tensor, place.item))
         }
-        Step::BindDType { tensor, index, .. } if &**index == name => Some(format!("solved from the dtype of `{tensor}`")),
+        Step::BindDType { tensor, index, .. } if &**index == name => {
+            Some(format!("solved from the dtype of `{tensor}`"))
+        }
         _ => None,
     })
 }

@@ -12,7 +12,7 @@ use crate::expr::{
 use crate::lang::builtins::{self, Builtin};
 use crate::lang::{Adt, DType, Kind};
 use crate::model::schema::{Key, Section};
-use crate::syntax::{Node, NodeKind};
+use crate::syntax::Node;
 use crate::text::{TextRange, TextSize};
 use crate::workspace::FileKind;
 
@@ -297,7 +297,8 @@ impl<'s> Collector<'s> {
             Holds::RowValue | Holds::Default if language(node, holds).is_none() => {
                 let Some(name) = owner.member.or(owner.name) else { return };
                 let Some(symbol) = self.scope.get(name) else { return };
-                if matches!(symbol.kind, Kind::DType(_)) || matches!(&symbol.kind, Kind::Maybe(k) if matches!(**k, Kind::DType(_)))
+                if matches!(symbol.kind, Kind::DType(_))
+                    || matches!(&symbol.kind, Kind::Maybe(k) if matches!(**k, Kind::DType(_)))
                 {
                     if let Some(dtype) = DType::from_name(text) {
                         self.add(range, Subject::DType(dtype));
@@ -474,7 +475,8 @@ impl<'s> Collector<'s> {
                     _ => None,
                 };
                 for (operator, operand) in rest {
-                    let tests = matches!(operator.value, CompareOp::Eq | CompareOp::Ne | CompareOp::In | CompareOp::NotIn);
+                    let tests =
+                        matches!(operator.value, CompareOp::Eq | CompareOp::Ne | CompareOp::In | CompareOp::NotIn);
                     match &adt {
                         Some(adt) if tests => self.constructors(adt, operand, within),
                         _ => self.expr(operand, within),
@@ -554,7 +556,7 @@ fn inside_quotes(range: TextRange) -> TextRange {
     }
 }
 
-/// Whether the roles agree on what declares a name of the entry.
+/// What declares a name of the entry, as a noun.
 pub(crate) fn role_noun(role: SymbolRole) -> &'static str {
     use crate::model::TensorRole;
     match role {
@@ -565,9 +567,4 @@ pub(crate) fn role_noun(role: SymbolRole) -> &'static str {
         SymbolRole::Tensor(TensorRole::Input) => "input",
         SymbolRole::Tensor(TensorRole::Output) => "output",
     }
-}
-
-/// Whether a node is a mapping.
-pub(crate) fn is_mapping(node: &Node) -> bool {
-    matches!(node.kind, NodeKind::Mapping(_))
 }

@@ -46,9 +46,11 @@ pub fn definition(db: &AnalysisDb, path: &str, offset: TextSize) -> Option<Defin
     let mention = mention_at(&found, site.local(offset))?;
     let origin = site.global(mention.range);
     let targets: Vec<Location> = match &mention.subject {
-        Subject::Op(name) => {
-            db.locate(path, &Place::Op(name.to_string(), 0)).map(|(path, range)| Location { path, range }).into_iter().collect()
-        }
+        Subject::Op(name) => db
+            .locate(path, &Place::Op(name.to_string(), 0))
+            .map(|(path, range)| Location { path, range })
+            .into_iter()
+            .collect(),
         subject if is_shared(subject) => {
             all(db, path, subject).into_iter().filter(|(_, declares)| *declares).map(|(location, _)| location).collect()
         }
@@ -210,7 +212,8 @@ fn check_name(new: &str) -> Result<(), String> {
         return Err(format!("`{new}` is not an identifier"));
     }
     let is_word = crate::model::schema::PYTHON_KEYWORDS.contains(&new)
-        || ["true", "false", "null", "yes", "no", "on", "off", "inf", "out"].contains(&new.to_ascii_lowercase().as_str());
+        || ["true", "false", "null", "yes", "no", "on", "off", "inf", "out"]
+            .contains(&new.to_ascii_lowercase().as_str());
     if is_word {
         return Err(format!("`{new}` has a meaning of its own"));
     }

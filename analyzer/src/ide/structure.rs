@@ -64,7 +64,14 @@ pub fn document_symbols(db: &AnalysisDb, path: &str) -> Vec<DocumentSymbol> {
         let children = children(&site, &site.tree.value, site.root());
         let kind = if site.analysis.is_some() { SymbolKind::Op } else { SymbolKind::Section };
         let detail = site.analysis.as_ref().and_then(|a| a.entry.family.valid().map(|f| f.value.to_string()));
-        found.push(symbol(&site, &key.text, detail.unwrap_or_default(), kind, (&site.tree.key, &site.tree.value), children));
+        found.push(symbol(
+            &site,
+            &key.text,
+            detail.unwrap_or_default(),
+            kind,
+            (&site.tree.key, &site.tree.value),
+            children,
+        ));
     }
     found
 }
@@ -95,7 +102,9 @@ fn children<'t>(site: &'t Site<'_>, node: &'t Node, due: Due<'t>) -> Vec<Documen
                 let Some(name) = pair.key.as_str() else { continue };
                 let kind = match due {
                     Due::Section(..) => match due.of_pair(pair) {
-                        Due::Named(..) | Due::Section(..) | Due::List(super::site::Items::Sections(_), _) => SymbolKind::Section,
+                        Due::Named(..) | Due::Section(..) | Due::List(super::site::Items::Sections(_), _) => {
+                            SymbolKind::Section
+                        }
                         _ => continue,
                     },
                     Due::Named(names, _) => match names {
@@ -399,7 +408,8 @@ pub fn semantic_tokens(db: &AnalysisDb, path: &str, range: TextRange) -> Vec<Sem
                 };
                 // A name that means something more is told already.
                 let after = own[..named].partition_point(|other| other.range.start() < token.range.end());
-                let told = after.checked_sub(1).and_then(|i| own.get(i)).is_some_and(|o| o.range.end() > token.range.start());
+                let told =
+                    after.checked_sub(1).and_then(|i| own.get(i)).is_some_and(|o| o.range.end() > token.range.start());
                 if !told {
                     own.push(SemanticToken { range: token.range, kind, declares: false });
                 }

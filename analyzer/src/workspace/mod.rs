@@ -17,8 +17,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 pub use across::{OpIndex, Summary, across_files, within_file};
-pub(crate) use file::{key_range, slice};
 pub use file::{FileKind, FileOutline, Types, folder, outline, types};
+pub(crate) use file::{key_range, slice};
 
 use crate::analysis::{EntryAnalysis, EntryContext, analyze_entry};
 use crate::defect::{Defect, Findings, Place, Unreached};
