@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Report, Row, si, time};
+use super::{Report, Row};
 use crate::profile::Profile;
 
 /// The report as Markdown: what it comes to, the formula errors, then every row, worst efficiency first.
@@ -26,25 +26,9 @@ pub fn markdown(report: &Report, profile: &Profile) -> String {
     let _ = writeln!(out, "\n| op | case | bytes | FLOPs | time | bound | efficiency | verdict |");
     let _ = writeln!(out, "| --- | --- | ---: | ---: | ---: | --- | ---: | --- |");
     for row in by_efficiency(report) {
-        let _ = writeln!(out, "| {} |", cells(row).map(|c| c.replace('|', "\\|")).join(" | "));
+        let _ = writeln!(out, "| {} |", super::table::cells(row).map(|c| c.replace('|', "\\|")).join(" | "));
     }
     out
-}
-
-fn cells(row: &Row) -> [String; 8] {
-    let record = &row.record;
-    let reading = row.priced.reading.as_ref();
-    let dash = || "–".to_owned();
-    [
-        record.op.clone(),
-        record.case.clone(),
-        record.bytes.map_or_else(dash, |b| si(b as f64, "B")),
-        record.flops.map_or_else(dash, |f| si(f as f64, "FLOP")),
-        reading.map_or_else(|_| dash(), |r| time(r.actual_ns)),
-        reading.map_or_else(|_| dash(), |r| r.bound.as_str().to_owned()),
-        reading.map_or_else(|_| dash(), |r| format!("{:.1} %", r.efficiency * 100.0)),
-        super::table::remark(row),
-    ]
 }
 
 /// The rows that have a reading by rising efficiency, then the others in their order.

@@ -86,7 +86,8 @@ pub(super) fn summary(report: &Report, profile: &Profile) -> String {
     parts.join(", ")
 }
 
-fn cells(row: &Row) -> [String; 8] {
+/// A row as text, a dash for a value that does not exist; what stands under [`HEADS`].
+pub(super) fn cells(row: &Row) -> [String; 8] {
     let record = &row.record;
     let reading = row.priced.reading.as_ref();
     let dash = || "–".to_owned();
@@ -103,7 +104,7 @@ fn cells(row: &Row) -> [String; 8] {
 }
 
 /// What stands behind an efficiency: verdict, labels, or why there is no reading.
-pub(super) fn remark(row: &Row) -> String {
+fn remark(row: &Row) -> String {
     let mut remarks: Vec<String> = Vec::new();
     if !row.priced.breaches.is_empty() {
         remarks.push("formula error".to_owned());
