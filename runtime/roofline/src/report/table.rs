@@ -24,7 +24,7 @@ pub fn table(report: &Report, profile: &Profile, options: TableOptions) -> Strin
     let mut rows = super::markdown::by_efficiency(report);
     // Stable: within a family the worst efficiency stays first. Rows of no family come last.
     let family = |row: &Row| row.record.family.clone();
-    rows.sort_by(|a, b| (family(a).is_none(), family(a)).cmp(&(family(b).is_none(), family(b))));
+    rows.sort_by_key(|row| (family(row).is_none(), family(row)));
     let grouped = rows.iter().any(|row| row.record.family.is_some());
     let cells: Vec<[String; 8]> = rows.iter().map(|row| cells(row)).collect();
     let mut widths = HEADS.map(UnicodeWidthStr::width);
