@@ -117,8 +117,14 @@ fn readers(sheet: &Sheet, view: &View, index: Sym) -> Readers {
     readers
 }
 
-/// Indices that no point uses.
-pub(crate) fn judge_unused(sheet: &Sheet, signature: &Signature, used: &Bits, findings: &mut Findings) {
+/// Reports the indices that no point uses, and gives their names.
+pub(crate) fn judge_unused(
+    sheet: &Sheet,
+    signature: &Signature,
+    used: &Bits,
+    findings: &mut Findings,
+) -> Vec<std::sync::Arc<str>> {
+    let mut unused = Vec::new();
     for &sym in sheet.indices.iter().filter(|&&sym| !used.contains(sym)) {
         let symbol = &sheet.symbols[sym];
         let name = &symbol.name;
@@ -145,5 +151,7 @@ pub(crate) fn judge_unused(sheet: &Sheet, signature: &Signature, used: &Bits, fi
         findings
             .report(&codes::UNUSED_INDEX, symbol.range, path, &**name, message)
             .help(format!("use `{name}` in the shape or the dtype of an input, or remove it from `forall`"));
+        unused.push(name.clone());
     }
+    unused
 }

@@ -24,6 +24,8 @@ pub struct Checked {
     groups: Groups,
     /// Branches that were asked for, so that rows of one point share one.
     branches: Mutex<Vec<(Point, Arc<Branch>)>>,
+    /// The indices that nothing uses at any point, each of which has been reported.
+    unused: Vec<Arc<str>>,
 }
 
 /// How many branches are kept; a manifest's rows visit far fewer points.
@@ -65,12 +67,13 @@ pub fn check_signature(entry: &Entry, scope: &Scope, adts: &AdtTable, findings: 
     metadata::judge(&sheet, findings);
     combos::judge(&sheet, signature, findings);
     let groups = groups::groups(&sheet);
-    judge_points(&sheet, signature, &groups, findings);
-    Checked { discriminants, sheet: Some(sheet), groups, branches: Mutex::new(Vec::new()) }
+    let unused = judge_points(&sheet, signature, &groups, findings);
+    Checked { discriminants, sheet: Some(sheet), groups, branches: Mutex::new(Vec::new()), unused }
 }
 
-/// Goes through the points of every group, and reports what is wrong at some of them, once each.
-fn judge_points(sheet: &Sheet, signature: &Signature, groups: &Groups, findings: &mut Findings) {
+/// Goes through the points of every group, and reports what is wrong at some of them, once each. Gives the indices that
+/// no point uses.
+fn judge_points(sheet: &Sheet, signature: &Signature, groups: &Groups, findings: &mut Findings) -> Vec<Arc<str>> {
     judge_domain(sheet, groups, findings);
     for group in groups.groups.iter().filter(|group| group.combinations > QUIET_COMBINATIONS) {
         let names = describe::names(&sheet.variables, &group.variables);
@@ -157,9 +160,7 @@ fn judge_points(sheet: &Sheet, signature: &Signature, groups: &Groups, findings:
             defect.related(range, message);
         }
     }
-    if !domain_is_empty {
-        inference::judge_unused(sheet, signature, &used, findings);
-    }
+    if domain_is_empty { Vec::new() } else { inference::judge_unused(sheet, signature, &used, findings) }
 }
 
 /// A refinement that, once it is mended, may refuse every point at which a fault holds.
@@ -273,9 +274,14 @@ fn case_faults(sheet: &Sheet, view: &View, into: &mut Vec<Fault>) {
 }
 
 impl Checked {
+    /// Whether the index called `name` has been reported as one that nothing uses.
+    pub fn is_unused(&self, name: &str) -> bool {
+        self.unused.iter().any(|unused| **unused == *name)
+    }
+
     fn nothing() -> Self {
         let groups = Groups { groups: Vec::new(), base: Point::default(), restrictions: Vec::new(), empty: Vec::new() };
-        Checked { discriminants: Vec::new(), sheet: None, groups, branches: Mutex::new(Vec::new()) }
+        Checked { discriminants: Vec::new(), sheet: None, groups, branches: Mutex::new(Vec::new()), unused: Vec::new() }
     }
 
     /// Every discriminant: parameters, `optional: true` tensors, `out`.

@@ -533,6 +533,11 @@ fn refuse_index(
         }
         return;
     }
+    // That nothing uses the index is one mistake, of its declaration: which row keys it takes follows from the mend.
+    if facts.checked.is_unused(&name.value) {
+        findings.unreached(name.range, path, format!("whether a row gives `{}`", name.value), "a use of the index");
+        return;
+    }
     let when = when(facts, point, Question::Ignores(name.value.clone()));
     let message = match when.as_str() {
         "" => format!("`{}` is irrelevant: no call reads it", name.value),

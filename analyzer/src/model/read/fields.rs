@@ -123,9 +123,12 @@ pub(super) fn wrong_form(slot: Slot<'_>, findings: &mut Findings) {
         }
         _ => format!("`{label}` must be {}, not {}", slot.expects, slot.node.describe()),
     };
+    // One text, written without the list that it is due in.
+    let lone = slot.expects.starts_with("a list of") && slot.node.as_str().is_some();
     let wants_text = slot.expects.ends_with("in a string") || slot.expects == "a string";
     let quoted = if wants_text && !is_null { flow(slot.node, 0).filter(|text| !text.trim().is_empty()) } else { None };
     let help = match quoted {
+        Some(text) if lone => format!("make it a list: `{key}: [\"{text}\"]`"),
         Some(text) if is_item => format!("quote it: `\"{text}\"`"),
         Some(text) => format!("quote it: `{key}: \"{text}\"`"),
         None if is_item => format!("for example `{}`", slot.example),
