@@ -1,0 +1,239 @@
+//! `__init__`: the parameters, their defaults and their checks.
+
+use tileops_analyzer::analysis::EntryAnalysis;
+use tileops_analyzer::check::value_of_node;
+use tileops_analyzer::lang::Kind;
+use tileops_analyzer::model::{Condition, Fact, ParamRole};
+
+use super::expr::{Place, Printer, attribute, braced, negated, string, value};
+use super::{check, header, refuse};
+use crate::layout::{Doc, Stmt};
+
+pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
+    let Some(signature) = analysis.entry.signature.valid() else { return Err("it has no signature".to_owned()) };
+    let mut positional = vec![Doc::text("self")];
+    let mut by_name = Vec::new();
+    let mut body = Vec::new();
+    let mut defaulted = false;
+    for param in signature.params.items() {
+        let name = &*param.name.value;
+        let own = attribute(name);
+        let (annotation, default, kw_only) = match &param.role {
+            ParamRole::Tensor(tensor) => {
+                let optional = matches!(tensor.optional, Fact::Valid(Condition::Always(true) | Condition::When(_), _));
+                body.push(Stmt::line(format!("self.{own} = {own}")));
+                let annotation = if optional { "TensorLike | None" } else { "TensorLike" };
+                (annotation.to_owned(), optional.then(|| "None".to_owned()), false)
+            }
+            ParamRole::Value { default, kw_only, .. } => {
+                let kind = analysis.scope.get(name).map_or(&Kind::Error, |symbol| &symbol.kind);
+                let default = match default {
+                    Fact::Valid(node, _) => {
+                        let read =
+                            value_of_node(node, kind).map_err(|_| format!("the default of `{name}` has no value"))?;
+                        Some(value(&read).ok_or_else(|| format!("the default of `{name}` has no form in Python"))?)
+                    }
+                    _ => None,
+                };
+                body.extend(checks(name, kind)?);
+                (annotation(kind), default, kw_only.valid().copied().unwrap_or(false))
+            }
+        };
+        let text = match &default {
+            Some(default) => format!("{own}: {annotation} = {default}"),
+            None => format!("{own}: {annotation}"),
+        };
+        // Python wants what has no default first; what comes behind a default is passed by name.
+        if kw_only || (defaulted && default.is_none()) {
+            by_name.push(Doc::text(text));
+        } else {
+            defaulted |= default.is_some();
+            positional.push(Doc::text(text));
+        }
+    }
+    if !by_name.is_empty() {
+        positional.push(Doc::text("*"));
+        positional.extend(by_name);
+    }
+    let printer = Printer { scope: &analysis.scope, place: Place::Check };
+    for rule in check::restrictions(analysis).into_iter().filter(|rule| rule.params_only) {
+        body.push(Stmt::Block(
+            printer.statement("if ", &negated(rule.expr), ":"),
+            vec![refuse(&rule.path, &format!("`{}` does not hold", braced(&rule.expr.to_string())))],
+        ));
+    }
+    if body.is_empty() {
+        return Ok(Vec::new());
+    }
+    body.push(Stmt::line("self.last_call = None"));
+    Ok(vec![Stmt::Block(header("__init__", positional, "None"), body)])
+}
+
+/// The checks and the normal form of one parameter.
+fn checks(name: &str, kind: &Kind) -> Result<Vec<Stmt>, String> {
+    let own = attribute(name);
+    let path = format!("signature.params.{name}");
+    let (base, maybe) = match kind {
+        Kind::Maybe(inner) => (&**inner, true),
+        kind => (kind, false),
+    };
+    let mut body = Vec::new();
+    if let Kind::Adt(adt, _) = base {
+        let constructors = adt
+            .constructors
+            .iter()
+            .map(|constructor| {
+                let fields = constructor
+                    .fields
+                    .iter()
+                    .map(|field| {
+                        let (test, loose) = predicate("v", &field.kind)?;
+                        let _ = loose;
+                        Ok(Doc::text(format!("{}: lambda v: {test}", string(&field.name))))
+                    })
+                    .collect::<Result<Vec<Doc>, String>>()?;
+                let python = string(constructor.python.as_deref().unwrap_or_default());
+                Ok(Doc::Cat(vec![
+                    Doc::text(format!("{}: ", string(&constructor.name))),
+                    Doc::display("(", vec![Doc::text(python), Doc::display("{", fields, "}")], ")"),
+                ]))
+            })
+            .collect::<Result<Vec<Doc>, String>>()?;
+        let call = Doc::list(
+            format!("self.{own} = variant("),
+            vec![Doc::text(own.clone()), Doc::text(string(&adt.name)), Doc::display("{", constructors, "}")],
+            ")",
+        );
+        let read = super::declared(&path, Stmt::Simple(call), true);
+        if maybe {
+            body.push(Stmt::line(format!("self.{own} = None")));
+            body.push(Stmt::Block(Doc::text(format!("if {own} is not None:")), vec![read]));
+        } else {
+            body.push(read);
+        }
+        return Ok(body);
+    }
+    let (test, loose) = predicate(&own, kind)?;
+    if !test.is_empty() {
+        let header = if loose {
+            let mut tests = Vec::new();
+            // A lambda's own alternatives stay with it.
+            let parts: Vec<&str> = if test.contains("lambda") { vec![&test] } else { test.split(" or ").collect() };
+            for part in parts {
+                if !tests.is_empty() {
+                    tests.extend([Doc::Space, Doc::text("or ")]);
+                }
+                tests.push(Doc::text(part));
+            }
+            Doc::Group(vec![
+                Doc::text("if not ("),
+                Doc::Indent(vec![Doc::Line, Doc::Group(tests)]),
+                Doc::Line,
+                Doc::text("):"),
+            ])
+        } else {
+            Doc::text(format!("if not {test}:"))
+        };
+        body.push(Stmt::Block(
+            header,
+            vec![refuse(
+                &path,
+                &format!("`{}` is {{{own}!r}}, and must be {}", braced(name), braced(&described(kind))),
+            )],
+        ));
+    }
+    let normal = match base {
+        Kind::DType(_) if maybe => format!("None if {own} is None else dtype_name({own})"),
+        Kind::DType(_) => format!("dtype_name({own})"),
+        Kind::Seq(..) | Kind::Union(_) => format!("frozen({own})"),
+        _ => own.clone(),
+    };
+    body.push(Stmt::line(format!("self.{own} = {normal}")));
+    Ok(body)
+}
+
+fn described(kind: &Kind) -> String {
+    match kind {
+        Kind::Maybe(inner) => format!("{} or None", described(inner)),
+        other => other.to_string(),
+    }
+}
+
+/// The condition under which `place` holds a value of `kind`, and whether a `not` needs parentheses around it. Empty
+/// where every value is one.
+fn predicate(place: &str, kind: &Kind) -> Result<(String, bool), String> {
+    let simple = |text: String| Ok((text, false));
+    match kind {
+        Kind::Dim => simple(format!("is_dim({place})")),
+        Kind::Int => simple(format!("is_int({place})")),
+        Kind::Bool => simple(format!("is_bool({place})")),
+        Kind::Float => simple(format!("is_float({place})")),
+        Kind::Str => simple(format!("is_str({place})")),
+        Kind::None => Ok((format!("{place} is None"), true)),
+        Kind::Enum(literals) => {
+            let texts: Vec<String> = literals.iter().map(|literal| string(literal)).collect();
+            let comma = if texts.len() == 1 { "," } else { "" };
+            Ok((format!("{place} in ({}{comma})", texts.join(", ")), true))
+        }
+        Kind::DType(set) => {
+            let texts: Vec<String> = set.iter().map(|dtype| string(dtype.name())).collect();
+            let comma = if texts.len() == 1 { "," } else { "" };
+            simple(format!("is_dtype({place}, ({}{comma}))", texts.join(", ")))
+        }
+        Kind::Shape => simple(format!("is_seq({place}, is_dim)")),
+        Kind::Seq(item, length) => {
+            let length = length.map(|n| format!(", {n}")).unwrap_or_default();
+            let item = match &**item {
+                Kind::Dim => "is_dim".to_owned(),
+                Kind::Int => "is_int".to_owned(),
+                Kind::Bool => "is_bool".to_owned(),
+                Kind::Float => "is_float".to_owned(),
+                Kind::Maybe(inner) if **inner == Kind::Int => "is_int_or_none".to_owned(),
+                other => format!("lambda v: {}", predicate("v", other)?.0),
+            };
+            simple(format!("is_seq({place}, {item}{length})"))
+        }
+        Kind::Maybe(inner) => {
+            let (test, _) = predicate(place, inner)?;
+            if test.is_empty() { simple(test) } else { Ok((format!("{place} is None or {test}"), true)) }
+        }
+        Kind::Union(members) => {
+            let tests: Vec<String> =
+                members.iter().map(|member| predicate(place, member).map(|p| p.0)).collect::<Result<_, _>>()?;
+            if tests.iter().any(String::is_empty) { simple(String::new()) } else { Ok((tests.join(" or "), true)) }
+        }
+        Kind::Opaque(_) => simple(String::new()),
+        Kind::Adt(adt, _) => Err(format!("a sequence or union of `{}` has no form in Python", adt.name)),
+        Kind::Tensor | Kind::Error => Err("a parameter's type is not known".to_owned()),
+    }
+}
+
+fn annotation(kind: &Kind) -> String {
+    match kind {
+        Kind::Dim | Kind::Int => "int".to_owned(),
+        Kind::Bool => "bool".to_owned(),
+        Kind::Float => "float".to_owned(),
+        Kind::Str => "str".to_owned(),
+        Kind::None => "None".to_owned(),
+        Kind::Enum(literals) => {
+            let texts: Vec<String> = literals.iter().map(|literal| string(literal)).collect();
+            format!("Literal[{}]", texts.join(", "))
+        }
+        Kind::Shape => "Sequence[int]".to_owned(),
+        Kind::Seq(item, _) => format!("Sequence[{}]", annotation(item)),
+        Kind::Maybe(inner) => match annotation(inner).as_str() {
+            "Any" => "Any".to_owned(),
+            inner => format!("{inner} | None"),
+        },
+        Kind::Union(members) => {
+            let mut texts: Vec<String> = Vec::new();
+            for text in members.iter().map(annotation) {
+                if !texts.contains(&text) {
+                    texts.push(text);
+                }
+            }
+            texts.join(" | ")
+        }
+        Kind::DType(_) | Kind::Adt(..) | Kind::Tensor | Kind::Opaque(_) | Kind::Error => "Any".to_owned(),
+    }
+}

@@ -1,0 +1,493 @@
+//! Expressions of the manifest as expressions of Python.
+
+use tileops_analyzer::check::{Scope, SymbolRole};
+use tileops_analyzer::expr::{BinaryOp, BoolOp, Call, CompareOp, Expr, ExprKind, UnaryOp};
+use tileops_analyzer::lang::{DType, Kind, Value};
+
+use crate::layout::Doc;
+
+/// How tightly an expression binds, loosest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    Any,
+    Or,
+    And,
+    Not,
+    Compare,
+    Operand,
+    Sum,
+    Product,
+    Unary,
+    Primary,
+}
+
+/// Python's keywords, and what a parameter cannot be called in `__init__` or as an attribute.
+const KEYWORDS: &[&str] = &[
+    "False",
+    "None",
+    "True",
+    "and",
+    "as",
+    "assert",
+    "async",
+    "await",
+    "break",
+    "class",
+    "continue",
+    "def",
+    "del",
+    "elif",
+    "else",
+    "except",
+    "finally",
+    "for",
+    "from",
+    "global",
+    "if",
+    "import",
+    "in",
+    "is",
+    "lambda",
+    "nonlocal",
+    "not",
+    "or",
+    "pass",
+    "raise",
+    "return",
+    "try",
+    "while",
+    "with",
+    "yield",
+    "self",
+    "NAME",
+    "last_call",
+    "check_call",
+    "eval_roofline",
+    "completed_call",
+    "outputs",
+    "INF",
+    "Variant",
+    "dtype_name",
+    "frozen",
+    "is_bool",
+    "is_dim",
+    "is_dtype",
+    "is_float",
+    "is_int",
+    "is_int_or_none",
+    "is_seq",
+    "is_str",
+    "variant",
+];
+
+/// What else a local cannot be called: the other names that the methods use.
+const LOCALS: &[&str] = &[
+    "CheckedCall",
+    "Op",
+    "TensorInfo",
+    "TensorLike",
+    "balanced_sizes",
+    "broadcast",
+    "call",
+    "category",
+    "ceil_div",
+    "coalesce_dtype",
+    "conv_out",
+    "dict",
+    "divmod",
+    "expected",
+    "extents",
+    "flops",
+    "last",
+    "len",
+    "mhc_expansion",
+    "moe_capacity",
+    "moved",
+    "out",
+    "out_info",
+    "per_axis",
+    "pool_out",
+    "prod",
+    "promote_int_to_float",
+    "reduced",
+    "repeat",
+    "representable",
+    "rest",
+    "show",
+    "str",
+    "tensors",
+    "unique_axes",
+    "valid_axes",
+    "all_of",
+    "max_of",
+    "min_of",
+    "solved",
+    "sum_of",
+];
+
+/// `name` as a local or an argument of the emitted code.
+pub(crate) fn identifier(name: &str) -> String {
+    if KEYWORDS.contains(&name) || LOCALS.contains(&name) { format!("{name}_") } else { name.to_owned() }
+}
+
+/// `name` as an argument of `__init__` and an attribute.
+pub(crate) fn attribute(name: &str) -> String {
+    if KEYWORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
+}
+
+/// `text` as a string literal of Python.
+pub(crate) fn string(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '"' => out.push_str("\\\""),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            _ if u32::from(c) < 0x20 || u32::from(c) == 0x7f => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// `text` as part of an f-string.
+pub(crate) fn braced(text: &str) -> String {
+    let literal = string(text);
+    // The literal's own quotes are the caller's.
+    literal[1..literal.len() - 1].replace('{', "{{").replace('}', "}}")
+}
+
+/// A value as a literal of Python; nothing for one that has none.
+pub(crate) fn value(value: &Value) -> Option<String> {
+    Some(match value {
+        Value::Int(value) => value.to_string(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Float(value) if value.is_infinite() => if *value < 0.0 { "-INF" } else { "INF" }.to_owned(),
+        Value::Float(value) => format!("{value:?}"),
+        Value::None => "None".to_owned(),
+        Value::Str(text) => string(text),
+        Value::DType(dtype) => string(dtype.name()),
+        Value::Seq(items) => {
+            let texts: Vec<String> = items.iter().map(self::value).collect::<Option<_>>()?;
+            format!("({}{})", texts.join(", "), if texts.len() == 1 { "," } else { "" })
+        }
+        Value::Adt(adt) => {
+            let fields: Vec<String> = adt
+                .fields
+                .iter()
+                .map(|(name, field)| Some(format!("({}, {})", string(name), self::value(field)?)))
+                .collect::<Option<_>>()?;
+            let comma = if fields.len() == 1 { "," } else { "" };
+            let (name, kind) = (string(&adt.adt), string(&adt.constructor));
+            format!("Variant({name}, {kind}, ({}{comma}))", fields.join(", "))
+        }
+        Value::Opaque(_) => return None,
+    })
+}
+
+/// Where an expression is evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In `check_call`: tensors are arguments.
+    Check,
+    /// In `eval_roofline`: tensors are those of the last call.
+    Price,
+}
+
+/// Writes the expressions of one entry.
+#[derive(Clone, Copy)]
+pub(crate) struct Printer<'a> {
+    pub(crate) scope: &'a Scope,
+    pub(crate) place: Place,
+}
+
+impl Printer<'_> {
+    fn level(self, expr: &Expr) -> Level {
+        match &expr.kind {
+            ExprKind::If { .. } => Level::Any,
+            ExprKind::Bools(_, operands) if operands.len() == 1 => {
+                operands.first().map_or(Level::Primary, |e| self.level(e))
+            }
+            ExprKind::Bools(_, operands) if operands.is_empty() => Level::Primary,
+            ExprKind::Bools(BoolOp::Or, _) => Level::Or,
+            ExprKind::Bools(BoolOp::And, _) => Level::And,
+            ExprKind::Unary(UnaryOp::Not, _) => Level::Not,
+            ExprKind::Compare(..) => Level::Compare,
+            ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, ..) => Level::Sum,
+            ExprKind::Binary(..) => Level::Product,
+            ExprKind::Unary(UnaryOp::Neg, _) => Level::Unary,
+            ExprKind::Int(value) if *value < 0 => Level::Unary,
+            ExprKind::Float(value) if value.is_sign_negative() => Level::Unary,
+            ExprKind::Call(call) if &*call.callee.value == "present" => Level::Compare,
+            ExprKind::Attribute(base, name) if self.is_value(base, &name.value) => self.level(base),
+            _ => Level::Primary,
+        }
+    }
+
+    /// Whether `base.field` is what a `Maybe` holds, which Python writes as the value itself.
+    fn is_value(self, base: &Expr, field: &str) -> bool {
+        let own = |kind: &Kind| match kind {
+            Kind::Adt(adt, _) => adt.constructors.iter().any(|c| c.field("value").is_some()),
+            _ => false,
+        };
+        let symbol = base.as_name().and_then(|name| self.scope.get(name));
+        field == "value" && !symbol.is_some_and(|symbol| own(&symbol.kind))
+    }
+
+    /// The expression where only what binds at least as tightly as `least` can stand without parentheses.
+    pub(crate) fn expr(self, expr: &Expr, least: Level) -> Doc {
+        if self.level(expr) < least {
+            let inner = Doc::Group(vec![self.bare(expr)]);
+            return Doc::Group(vec![Doc::text("("), Doc::Indent(vec![Doc::Line, inner]), Doc::Line, Doc::text(")")]);
+        }
+        // An operand is broken where the whole would not fit otherwise, not with it.
+        Doc::Group(vec![self.bare(expr)])
+    }
+
+    /// `prefix`, the expression, `suffix`, as a statement: in parentheses where it needs more than a line.
+    pub(crate) fn statement(self, prefix: &str, expr: &Expr, suffix: &str) -> Doc {
+        // `not (…)` has its parentheses.
+        let closed = matches!(&expr.kind, ExprKind::Unary(UnaryOp::Not, operand) if self.level(operand) < Level::Not);
+        let loose = self.level(expr) < Level::Primary && !closed;
+        parenthesized(prefix, self.bare(expr), suffix, loose)
+    }
+
+    fn bare(self, expr: &Expr) -> Doc {
+        match &expr.kind {
+            ExprKind::Int(value) => Doc::text(value.to_string()),
+            ExprKind::Float(number) => Doc::text(value(&Value::Float(*number)).unwrap_or_default()),
+            ExprKind::Bool(value) => Doc::text(if *value { "True" } else { "False" }),
+            ExprKind::None => Doc::text("None"),
+            ExprKind::Str(text) => Doc::text(string(text)),
+            ExprKind::Tuple(items) => match items.as_slice() {
+                [one] => Doc::Cat(vec![Doc::text("("), self.expr(one, Level::Any), Doc::text(",)")]),
+                items => Doc::display("(", items.iter().map(|item| self.expr(item, Level::Any)).collect(), ")"),
+            },
+            ExprKind::Name(name) => Doc::text(self.name(name)),
+            ExprKind::Unary(UnaryOp::Neg, operand) => Doc::Cat(vec![Doc::text("-"), self.expr(operand, Level::Unary)]),
+            ExprKind::Unary(UnaryOp::Not, operand) => Doc::Cat(vec![Doc::text("not "), self.expr(operand, Level::Not)]),
+            ExprKind::Binary(op, ..) => {
+                let sums = matches!(op, BinaryOp::Add | BinaryOp::Sub);
+                // A chain of operators of one precedence is broken at all of them.
+                let mut operands = Vec::new();
+                let mut first = expr;
+                while let ExprKind::Binary(op, left, right) = &first.kind
+                    && matches!(op, BinaryOp::Add | BinaryOp::Sub) == sums
+                {
+                    operands.push((op, right));
+                    first = left;
+                }
+                let (own, tighter) = if sums { (Level::Sum, Level::Product) } else { (Level::Product, Level::Unary) };
+                let mut docs = vec![self.expr(first, own)];
+                for (op, right) in operands.into_iter().rev() {
+                    docs.extend([Doc::Space, Doc::text(format!("{} ", op.as_str())), self.expr(right, tighter)]);
+                }
+                Doc::Cat(docs)
+            }
+            ExprKind::Bools(op, operands) => {
+                let tighter = match (operands.len(), op) {
+                    (0, op) => return Doc::text(if *op == BoolOp::And { "True" } else { "False" }),
+                    (1, _) => Level::Any,
+                    (_, BoolOp::Or) => Level::And,
+                    (_, BoolOp::And) => Level::Not,
+                };
+                let mut docs = Vec::new();
+                for (position, operand) in operands.iter().enumerate() {
+                    if position > 0 {
+                        docs.extend([Doc::Space, Doc::text(format!("{} ", op.as_str()))]);
+                    }
+                    docs.push(self.expr(operand, tighter));
+                }
+                Doc::Cat(docs)
+            }
+            ExprKind::Compare(first, rest) => {
+                let mut docs = vec![self.expr(first, Level::Operand)];
+                for (op, operand) in rest {
+                    docs.extend([
+                        Doc::Space,
+                        Doc::text(format!("{} ", op.value.as_str())),
+                        self.expr(operand, Level::Operand),
+                    ]);
+                }
+                Doc::Cat(docs)
+            }
+            ExprKind::If { then, condition, otherwise } => Doc::Cat(vec![
+                self.expr(then, Level::Or),
+                Doc::Space,
+                Doc::text("if "),
+                self.expr(condition, Level::Or),
+                Doc::Space,
+                Doc::text("else "),
+                self.expr(otherwise, Level::Any),
+            ]),
+            ExprKind::Call(call) => self.call(call),
+            ExprKind::Index(base, index) => Doc::Cat(vec![
+                self.expr(base, Level::Primary),
+                Doc::text("["),
+                self.expr(index, Level::Any),
+                Doc::text("]"),
+            ]),
+            ExprKind::Slice(base, from, to) => {
+                let mut docs = vec![self.expr(base, Level::Primary), Doc::text("[")];
+                docs.extend(from.iter().map(|bound| self.expr(bound, Level::Primary)));
+                docs.push(Doc::text(":"));
+                docs.extend(to.iter().map(|bound| self.expr(bound, Level::Primary)));
+                docs.push(Doc::text("]"));
+                Doc::Cat(docs)
+            }
+            ExprKind::Attribute(base, name) if self.is_value(base, &name.value) => self.expr(base, Level::Any),
+            ExprKind::Attribute(base, name) => {
+                Doc::Cat(vec![self.expr(base, Level::Primary), Doc::text(format!(".{}", name.value))])
+            }
+            // An entry with an unreadable expression has no plan, and is refused before anything is written.
+            ExprKind::Error(_) => Doc::text("None"),
+        }
+    }
+
+    /// What a name is in the emitted code.
+    pub(crate) fn name(self, name: &str) -> String {
+        match self.scope.get(name) {
+            Some(symbol) if symbol.role == SymbolRole::Param => format!("self.{}", attribute(name)),
+            Some(_) => identifier(name),
+            None => match DType::from_name(name) {
+                Some(dtype) => string(dtype.name()),
+                // A comprehension's variable.
+                None => identifier(name),
+            },
+        }
+    }
+
+    /// Whether `name` is passed.
+    pub(crate) fn presence(self, name: &str, present: bool) -> String {
+        let is = if present { "is not None" } else { "is None" };
+        match self.scope.get(name).map(|symbol| symbol.role) {
+            Some(SymbolRole::Tensor(_)) | None if self.place == Place::Price => {
+                format!("{}call.present({})", if present { "" } else { "not " }, string(name))
+            }
+            None => format!("out {is}"),
+            Some(SymbolRole::Tensor(tileops_analyzer::model::TensorRole::Construction)) => {
+                format!("self.{} {is}", attribute(name))
+            }
+            Some(_) => format!("{} {is}", self.name(name)),
+        }
+    }
+
+    fn call(self, call: &Call) -> Doc {
+        if let ("present", [Expr { kind: ExprKind::Name(name), .. }]) = (&*call.callee.value, call.args.as_slice()) {
+            return Doc::text(self.presence(name, true));
+        }
+        if let ("bytes", [Expr { kind: ExprKind::Name(name), .. }]) = (&*call.callee.value, call.args.as_slice()) {
+            return Doc::text(format!("call.bytes({})", string(name)));
+        }
+        let mut items: Vec<Doc> = call.args.iter().map(|argument| self.expr(argument, Level::Any)).collect();
+        for (name, value) in &call.keywords {
+            items.push(Doc::Cat(vec![Doc::text(format!("{}=", name.value)), self.expr(value, Level::Any)]));
+        }
+        let mut callee = call.callee.value.replace('.', "_");
+        // A local of that name hides the function.
+        if self.scope.get(&callee).is_some_and(|symbol| symbol.role != SymbolRole::Param) {
+            callee.push_str("_of");
+        }
+        let open = format!("{callee}(");
+        if let Some(comprehension) = &call.comprehension {
+            // The element is the only argument; what a keyword adds makes the generator need parentheses of its own.
+            let element = items.remove(0);
+            let variable = identifier(&comprehension.variable.value);
+            let each = Doc::Cat(vec![
+                element,
+                Doc::Space,
+                Doc::text(format!("for {variable} in ")),
+                self.expr(&comprehension.iterable, Level::Or),
+            ]);
+            if items.is_empty() {
+                return Doc::Group(vec![
+                    Doc::text(open),
+                    Doc::Indent(vec![Doc::Line, Doc::Group(vec![each])]),
+                    Doc::Line,
+                    Doc::text(")"),
+                ]);
+            }
+            items.insert(0, Doc::Cat(vec![Doc::text("("), each, Doc::text(")")]));
+        }
+        Doc::list(open, items, ")")
+    }
+}
+
+/// `prefix`, `doc`, `suffix` on a line, or the middle on lines of its own; in parentheses then where it is `loose`.
+pub(crate) fn parenthesized(prefix: &str, doc: Doc, suffix: &str, loose: bool) -> Doc {
+    if !loose {
+        return Doc::Cat(vec![Doc::text(prefix), doc, Doc::text(suffix)]);
+    }
+    Doc::Group(vec![
+        Doc::text(prefix),
+        Doc::IfBroken("("),
+        Doc::Indent(vec![Doc::Line, Doc::Group(vec![doc])]),
+        Doc::Line,
+        Doc::IfBroken(")"),
+        Doc::text(suffix),
+    ])
+}
+
+/// The negation of a condition.
+pub(crate) fn negated(expr: &Expr) -> Expr {
+    let kind = match &expr.kind {
+        ExprKind::Unary(UnaryOp::Not, operand) => return (**operand).clone(),
+        ExprKind::Compare(first, rest) if rest.len() == 1 => {
+            let rest = rest
+                .iter()
+                .map(|(op, operand)| {
+                    let mut op = op.clone();
+                    op.value = match op.value {
+                        CompareOp::Eq => CompareOp::Ne,
+                        CompareOp::Ne => CompareOp::Eq,
+                        CompareOp::Lt => CompareOp::Ge,
+                        CompareOp::Le => CompareOp::Gt,
+                        CompareOp::Gt => CompareOp::Le,
+                        CompareOp::Ge => CompareOp::Lt,
+                        CompareOp::In => CompareOp::NotIn,
+                        CompareOp::NotIn => CompareOp::In,
+                    };
+                    (op, operand.clone())
+                })
+                .collect();
+            ExprKind::Compare(first.clone(), rest)
+        }
+        _ => ExprKind::Unary(UnaryOp::Not, Box::new(expr.clone())),
+    };
+    Expr::new(kind, expr.range)
+}
+
+/// Whether an operation in `expr` has arguments at which it has no value.
+pub(crate) fn can_fail(expr: &Expr) -> bool {
+    const TOTAL: &[&str] = &[
+        "len",
+        "prod",
+        "sum",
+        "all",
+        "category",
+        "promote_int_to_float",
+        "coalesce_dtype",
+        "present",
+        "bytes",
+        "representable",
+    ];
+    let mut open = vec![expr];
+    while let Some(expr) = open.pop() {
+        match &expr.kind {
+            ExprKind::Binary(BinaryOp::FloorDiv | BinaryOp::Mod, _, right)
+                if !matches!(right.kind, ExprKind::Int(1..)) =>
+            {
+                return true;
+            }
+            ExprKind::Call(call) if !TOTAL.contains(&&*call.callee.value) => return true,
+            ExprKind::Index(..) => return true,
+            _ => {}
+        }
+        expr.for_each_child(&mut |child| open.push(child));
+    }
+    false
+}

@@ -1,0 +1,348 @@
+//! Runs what is emitted from our manifest under CPython, on every call that its rows determine and on thousands of bad
+//! ones, and compares it with the analyzer.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+use tileops_analyzer::analysis::EntryAnalysis;
+use tileops_analyzer::check::{Branch, Mismatch, Observed, execute};
+use tileops_analyzer::lang::{DType, Value};
+use tileops_analyzer::model::{Fact, Formula, TensorRole};
+use tileops_analyzer::roofline::{Bytes, RooflineBody};
+use tileops_analyzer::workload::Call;
+use tileops_analyzer::workspace::{Report, SourceFile, Workspace};
+use tileops_codegen::emit_python;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn analyzed(folder: &Path) -> (Workspace, Report) {
+    let mut files = Vec::new();
+    for item in std::fs::read_dir(folder).expect("the folder can be listed").flatten() {
+        let path = item.path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            let text = std::fs::read_to_string(&path).expect("a manifest can be read");
+            files.push(SourceFile {
+                path: path.display().to_string().into(),
+                text: text.into(),
+                configured: true,
+                judged: true,
+            });
+        }
+    }
+    let workspace = Workspace::new(files);
+    let analyses = workspace.entries().iter().map(|entry| workspace.analyze(entry)).collect();
+    let report = workspace.finish(analyses);
+    (workspace, report)
+}
+
+fn json_of(value: &Value) -> Json {
+    match value {
+        Value::Int(value) => i64::try_from(*value).map_or(Json::Null, Json::from),
+        Value::Bool(value) => json!(value),
+        Value::Float(value) if value.is_finite() => json!(value),
+        Value::Float(value) => json!({"float": if *value < 0.0 { "-inf" } else { "inf" }}),
+        Value::None => Json::Null,
+        Value::Str(text) | Value::Opaque(text) => json!(&**text),
+        Value::DType(dtype) => json!(dtype.name()),
+        Value::Seq(items) => items.iter().map(json_of).collect(),
+        Value::Adt(adt) => {
+            let fields: Map<String, Json> =
+                adt.fields.iter().map(|(name, value)| (name.to_string(), json_of(value))).collect();
+            let mut whole = Map::new();
+            whole.insert(adt.constructor.to_string(), Json::Object(fields));
+            Json::Object(whole)
+        }
+    }
+}
+
+/// The values as an object, those of `Seq[Int]` indices left out: no call says them.
+fn object(analysis: &EntryAnalysis, values: &[(Arc<str>, Value)]) -> Json {
+    use tileops_analyzer::lang::Kind;
+    let is_row_value = |name: &str| {
+        analysis
+            .scope
+            .get(name)
+            .is_some_and(|s| matches!(s.kind, Kind::Seq(..)) && s.role == tileops_analyzer::check::SymbolRole::Index)
+    };
+    let known = values.iter().filter(|(name, _)| !is_row_value(name));
+    Json::Object(known.map(|(name, value)| (name.to_string(), json_of(value))).collect())
+}
+
+fn tensor_json(shape: &[i128], dtype: DType) -> Json {
+    let shape: Vec<i64> = shape.iter().map(|&extent| i64::try_from(extent).expect("rows are small")).collect();
+    json!({"shape": shape, "dtype": dtype.name()})
+}
+
+/// One changed tensor, as the analyzer's own inference sees the call.
+type Changed = (Arc<str>, Vec<i128>, DType);
+
+fn mutations(analysis: &EntryAnalysis, call: &Call) -> Vec<Json> {
+    let passed: Vec<Arc<str>> =
+        call.tensors.iter().filter(|(_, t)| t.is_some()).map(|(name, _)| name.clone()).collect();
+    let point = analysis.checked.point_of(&call.params, &passed);
+    let branch = analysis.checked.branch(&point);
+    let mut found = Vec::new();
+    let inputs: Vec<Changed> = call
+        .tensors
+        .iter()
+        .filter_map(|(name, t)| t.as_ref().map(|t| (name.clone(), t)))
+        .filter(|(_, tensor)| tensor.role != TensorRole::Output)
+        .map(|(name, tensor)| (name, tensor.shape.clone(), tensor.dtype))
+        .collect();
+    for (position, (name, shape, dtype)) in inputs.iter().enumerate() {
+        let mut changes: Vec<(Vec<i128>, DType)> = Vec::new();
+        for axis in 0..shape.len() {
+            for by in [-1, 1, shape[axis]] {
+                let mut shape = shape.clone();
+                shape[axis] += by;
+                changes.push((shape, *dtype));
+            }
+            let mut shorter = shape.clone();
+            shorter.remove(axis);
+            changes.push((shorter, *dtype));
+        }
+        changes.push((shape.iter().copied().chain([1]).collect(), *dtype));
+        changes.push(([1].into_iter().chain(shape.iter().copied()).collect(), *dtype));
+        changes.extend([DType::Int8, DType::Float16, DType::Float64, DType::Int64].map(|d| (shape.clone(), d)));
+        for (changed_shape, changed_dtype) in changes {
+            if changed_shape.iter().any(|&extent| extent < 0) {
+                continue;
+            }
+            let mut seen = inputs.clone();
+            seen[position] = (name.clone(), changed_shape, changed_dtype);
+            found.push(judged(analysis, &branch, call, &seen, position, *dtype != changed_dtype));
+        }
+        // A tensor that must be there is left out.
+        let facts = branch.tensor(name).expect("a passed tensor is one of the branch");
+        let declared = declaration(analysis, name);
+        let optional = match declared {
+            Some(tensor) => &tensor.optional,
+            None => continue,
+        };
+        let refused = match optional {
+            Fact::Absent(_) => Some(facts.path.to_string()),
+            Fact::Valid(tileops_analyzer::model::Condition::When(_), _) => Some(format!("{}.optional", facts.path)),
+            _ => None,
+        };
+        if let Some(refused) = refused {
+            found.push(json!({"tensors": {&**name: null}, "refused": refused, "dtype": false, "indices": {}}));
+        }
+    }
+    // A tensor that must not be there is passed.
+    for (name, _) in call.tensors.iter().filter(|(_, tensor)| tensor.is_none()) {
+        let Some(tensor) = declaration(analysis, name).filter(|t| t.role != TensorRole::Output) else { continue };
+        if matches!(tensor.optional, Fact::Valid(tileops_analyzer::model::Condition::When(_), _)) {
+            let refused = format!("{}.optional", tensor.path);
+            let tensors = json!({&**name: tensor_json(&[1], DType::Float32)});
+            found.push(json!({"tensors": tensors, "refused": refused, "dtype": false, "indices": {}}));
+        }
+    }
+    found
+}
+
+fn declaration<'a>(analysis: &'a EntryAnalysis, name: &str) -> Option<&'a tileops_analyzer::model::Tensor> {
+    let signature = analysis.entry.signature.valid()?;
+    let inputs = signature.inputs.items().iter().chain(signature.outputs.items());
+    inputs.into_iter().find(|tensor| &*tensor.name.value == name)
+}
+
+/// A changed call with the verdict of the analyzer's own inference.
+fn judged(
+    analysis: &EntryAnalysis,
+    branch: &Branch,
+    call: &Call,
+    seen: &[Changed],
+    position: usize,
+    dtype: bool,
+) -> Json {
+    let observed: Vec<Observed<'_>> =
+        seen.iter().map(|(name, shape, dtype)| Observed { name, shape, dtype: *dtype }).collect();
+    let (refused, indices) = match execute(&branch.plan, &branch.point, &observed, &call.params) {
+        Ok(solved) => (Json::Null, object(analysis, &solved)),
+        Err(mismatch) => (json!(place(branch, &mismatch)), json!({})),
+    };
+    let (name, shape, changed) = &seen[position];
+    let tensors = json!({&**name: tensor_json(shape, *changed)});
+    json!({"tensors": tensors, "refused": refused, "dtype": dtype, "indices": indices})
+}
+
+fn place(branch: &Branch, mismatch: &Mismatch) -> String {
+    match &mismatch.tensor {
+        Some(tensor) => branch.tensor(tensor).map_or(String::new(), |tensor| tensor.path.to_string()),
+        None => {
+            let rule = branch.rules.iter().find(|rule| rule.range.contains_range(mismatch.range));
+            rule.map_or("signature.".to_owned(), |rule| rule.path.to_string())
+        }
+    }
+}
+
+fn cases(report: &Report) -> Vec<Json> {
+    let mut cases = Vec::new();
+    for analysis in &report.analyses {
+        let entry = &analysis.entry;
+        let roofline = entry.roofline.valid().expect("a clean entry has a roofline");
+        let text = |formula: &Fact<Formula>| formula.valid().map(|formula| formula.expr.to_string());
+        let plan = analysis.plan.as_ref().expect("a clean entry has a plan");
+        let derived =
+            plan.arms.iter().any(|(_, body)| matches!(body, RooflineBody::Inline { bytes: Bytes::Derived(_), .. }));
+        let buffered = entry
+            .signature
+            .valid()
+            .and_then(|signature| signature.outputs.items().iter().find(|output| output.buffer.valid().is_some()));
+        for call in &analysis.calls {
+            let tensors: Vec<Json> = call
+                .tensors
+                .iter()
+                .map(|(name, tensor)| {
+                    let role = analysis.scope.get(name).map(|symbol| symbol.role);
+                    let role = match role {
+                        Some(tileops_analyzer::check::SymbolRole::Tensor(TensorRole::Construction)) => "construction",
+                        Some(tileops_analyzer::check::SymbolRole::Tensor(TensorRole::Output)) => "output",
+                        _ => "input",
+                    };
+                    let mut described = match tensor {
+                        Some(tensor) => tensor_json(&tensor.shape, tensor.dtype),
+                        None => json!({"shape": [], "dtype": ""}),
+                    };
+                    described["name"] = json!(&**name);
+                    described["role"] = json!(role);
+                    described["passed"] = json!(tensor.is_some());
+                    described
+                })
+                .collect();
+            cases.push(json!({
+                "op": &*entry.name.value,
+                "family": entry.family.valid().map(|family| family.value.to_string()),
+                "case_id": call.case_id,
+                "params": object(analysis, &call.params),
+                "indices": object(analysis, &call.indices),
+                "tensors": tensors,
+                "out": buffered.map(|output| output.name.value.to_string()),
+                "derived": derived,
+                "bytes": call.bytes().map(|traffic| traffic.total.to_string()),
+                "flops": text(&roofline.flops),
+                "moved": text(&roofline.bytes),
+                "mutations": mutations(analysis, call),
+            }));
+        }
+    }
+    cases
+}
+
+/// Emits `manifest`, runs every call, and gives what the driver prints.
+fn driven(manifest: &Path) -> Json {
+    let (workspace, report) = analyzed(manifest);
+    let files = emit_python(&workspace, &report, &|_| true).expect("the manifest is emitted");
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let package = folder.path().join("emitted");
+    std::fs::create_dir(&package).expect("a folder can be made");
+    for file in &files {
+        std::fs::write(package.join(&file.path), &file.text).expect("a file can be written");
+    }
+    let cases = folder.path().join("cases.json");
+    std::fs::write(&cases, Json::Array(self::cases(&report)).to_string()).expect("a file can be written");
+    let output = Command::new("python3")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver.py"))
+        .args([folder.path(), &cases])
+        .output()
+        .expect("python3 runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("the driver prints JSON")
+}
+
+#[test]
+fn emitted_python_agrees_with_the_analyzer_on_every_row_and_on_bad_calls() {
+    let found = driven(&root().join("manifest"));
+    let problems = found["problems"].as_array().expect("a list");
+    let shown: Vec<String> = problems.iter().take(20).map(Json::to_string).collect();
+    assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), shown.join("\n"));
+    let count = |name: &str| found["counts"][name].as_u64().unwrap_or(0);
+    assert!(count("calls") >= 100 && count("refused") >= 2000 && count("accepted") >= 100, "{}", found["counts"]);
+    golden(&found["prices"]);
+}
+
+/// The same of manifests that others wrote, where they are at hand.
+#[test]
+fn the_corpus_is_emitted_and_agrees() {
+    let corpus = root().join("../shared/corpus/spec");
+    let corpus = [corpus, PathBuf::from("/work/shared/corpus/spec")].into_iter().find(|folder| folder.is_dir());
+    let Some(corpus) = corpus else { return };
+    let found = driven(&corpus);
+    let problems = found["problems"].as_array().expect("a list");
+    let shown: Vec<String> = problems.iter().take(20).map(Json::to_string).collect();
+    assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), shown.join("\n"));
+}
+
+/// Values computed by hand from the operators' definitions.
+fn golden(prices: &Json) {
+    for (case, flops, bytes) in GOLDEN {
+        let price = &prices[*case];
+        let expected = json!([flops.to_string(), bytes.to_string()]);
+        assert_eq!(*price, expected, "{case}");
+    }
+}
+
+const GOLDEN: &[(&str, u128, u128)] = &[
+    // 2 * 4096 * 4096 * 4096; 3 matrices of 4096 * 4096 * 2
+    ("MatmulFwdOp square-4k-float16", 137_438_953_472, 100_663_296),
+    // 2 * 1 * 6144 * 4096; 2 * (4096 + 6144 * 4096 + 6144)
+    ("MatmulFwdOp llama-8b-qkv-token-bfloat16", 50_331_648, 50_352_128),
+    // 2 * 4096 * 14336 * 8192; 2 * (8192 * 4096 + 8192 * 14336 + 4096 * 14336)
+    ("MatmulFwdOp llama-8b-wgrad-bfloat16", 962_072_674_304, 419_430_400),
+    // 2 * 4096 * 3072 * 768 + 4096 * 3072; 4 * (4096 * 768 + 3072 * 768 + 3072 + 4096 * 3072)
+    ("LinearFwdOp bert-base-up-float32", 19_339_935_744, 72_364_032),
+    // 2 * 4096 * 128256 * 4096; 2 * (4096 * 4096 + 128256 * 4096 + 4096 * 128256)
+    ("LinearFwdOp llama-8b-lm-head-bfloat16", 4_303_557_230_592, 2_134_900_736),
+    // 2 * 128 * 512 * 512 * 128; 2 * 128 * (512 * 128 + 128 * 512 + 512 * 512)
+    ("BatchedMatmulFwdOp attention-scores-float16", 8_589_934_592, 100_663_296),
+    // 2 * 4096 * 4096 * 14336 + 3 * 4096 * 4096; 2 * 4096 * 14336 + 2 * 4096 * 4 + 4096 * 2 + 4096 * 4096 * 2
+    ("ScaledMatmulFp8FwdOp llama-8b-down-rowwise-float8_e4m3fn-float8_e4m3fn-float16", 481_086_668_800, 151_035_904),
+    // 2 * 4096 * 14336 + 2 * 4096 * 14336; 2 * 14336 + 4096 * 7168 + 2 * (4096 * 112 * 2) + 2 * 4096
+    ("MatmulInt4WeightFwdOp llama-8b-down-token-float16", 234_881_024, 31_232_000),
+    // 4096 * 4096; 3 * 4096 * 4096 * 4
+    ("AddFwdOp llama-8b-residual-float32", 16_777_216, 201_326_592),
+    // 64 * 256 * 56 * 56; 2 * (2 * 64 * 256 * 56 * 56 + 256)
+    ("AddFwdOp resnet50-channel-bias-float16", 51_380_224, 205_521_408),
+    // 2 * 4096 * 4096; 3 * 4096 * 4096 * 4
+    ("AddFwdOp square-4k-scaled-float32", 33_554_432, 201_326_592),
+    // 8 * 4096; 8 * (8 * 4096 + 8) + 8 * 4096
+    ("EqFwdOp pad-token-mask-int64", 32_768, 294_976),
+    // 6 * 14336; 2 * (28672 + 14336)
+    ("SiluAndMulFwdOp llama-8b-token-bfloat16", 86_016, 86_016),
+    // 10 * 4096 * 14336; 2 * 3 * 4096 * 14336
+    ("GegluFwdOp gemma2-9b-prefill-4k-bfloat16", 587_202_560, 352_321_536),
+    // 4096 * 4096; 4096 * 4096 * (4 + 4)
+    ("RsqrtFwdOp square-4k-int32", 16_777_216, 134_217_728),
+    // 64 * 256 * 56 * 56; 2 * 2 * 64 * 256 * 56 * 56
+    ("ReluFwdOp resnet50-stage1-inplace-float16", 51_380_224, 205_520_896),
+    // 0; 2 * 4096 * 4096 * 4
+    ("RoundFwdOp square-4k-int32", 0, 134_217_728),
+    // 2 * 512 * 768; 2 * 512 * 768 * 4
+    ("DropoutFwdOp bert-base-hidden-float32", 786_432, 3_145_728),
+    // 64 * 256 * 56 * 56 - 256; 2 * (64 * 256 * 56 * 56 + 256)
+    ("SumFwdOp resnet50-channels-float16", 51_379_968, 102_760_960),
+    // 8192 * 8192 - 1; 8192 * 8192 * 2 + 4
+    ("SumFwdOp square-8k-all-bfloat16-float32", 67_108_863, 134_217_732),
+    // 32 * 128256; 32 * 128256 * 2 + 32 * 8
+    ("ArgmaxFwdOp llama-8b-greedy-b32-float16", 4_104_192, 8_208_640),
+    // 5 * 4096 * 128256; 2 * 4096 * 128256 * 2
+    ("SoftmaxFwdOp llama-8b-logits-bfloat16", 2_626_682_880, 2_101_346_304),
+    // 4 * 4096 + 3; 2 * (4096 + 4096 + 4096)
+    ("RmsNormFwdOp llama-8b-token-bfloat16", 16_387, 24_576),
+    // (3 * 128 + 3) * 4096 * 32; 2 * 2 * 4096 * 32 * 128
+    ("RmsNormFwdOp qwen3-8b-head-norm-bfloat16", 50_724_864, 67_108_864),
+    // 7 * 4096 * 768; 2 * (2 * 4096 * 768 + 768 + 768)
+    ("LayerNormFwdOp bert-base-float16", 22_020_096, 12_585_984),
+    // (5 * 8192 + 3) * 32; 2 * (32 * 8192 + 2 * 32 * 8192 + 8192 + 32 * 8192)
+    ("AddRmsNormFwdOp llama-70b-batch-32-bfloat16", 1_310_816, 2_113_536),
+    // 7 * 64 * 256 * 56 * 56; 2 * 2 * 64 * 256 * 56 * 56 + 4 * (2 * 256 + 2 * 256 + 256 + 256)
+    ("BatchNormFwdOp resnet50-stage1-train-float16", 359_661_568, 205_527_040),
+    // 32 * 32 * (4096 * (4 * 128 + 5) + 128); 2 * (2 * 32 * 32 * 128 + 2 * 32 * 4096 * 8 * 128)
+    ("AttentionFwdOp llama-8b-decode-b32-bfloat16", 2_168_586_240, 537_395_200),
+    // 64 * 16 * (577 * 577 * (4 * 64 + 5) + 577 * 64); 2 * 4 * 64 * 577 * 16 * 64
+    ("AttentionFwdOp vit-l-float16", 89_017_750_528, 302_514_176),
+];
