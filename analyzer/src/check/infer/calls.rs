@@ -288,7 +288,11 @@ impl Inference<'_> {
             }
         }
         for argument in loose {
-            self.infer(argument, guards);
+            // That it is one too many has been said; a tensor is no stranger where another one is taken.
+            let takes_tensor = builtin.params.iter().any(|parameter| matches!(parameter.takes, Takes::Tensor));
+            if !takes_tensor || argument.as_name().is_none_or(|name| !self.names_tensor(name)) {
+                self.infer(argument, guards);
+            }
         }
         // Where one is left out by position, those behind it have moved: only what each is in itself can be said.
         if call.keywords.is_empty() && problems.iter().any(|p| matches!(p, BindProblem::Missing { .. })) {
