@@ -25,6 +25,11 @@ impl Inference<'_> {
 
     pub(super) fn index(&mut self, base: &Expr, index: &Expr, guards: &Guards) -> Found {
         let kind = self.sequence(base, "a subscript", guards);
+        if kind == Kind::Error {
+            // What is no sequence may have been meant to take brackets of another sense, as in `DType[float16]`.
+            self.infer(index, guards);
+            return Found::error();
+        }
         self.expect(index, Want { takes: Wanted::Takes(Takes::Int), taker: "a subscript" }, guards);
         let constant = match &index.kind {
             ExprKind::Int(value) => Some(*value),
