@@ -265,11 +265,28 @@ fn emitted_python_agrees_with_the_analyzer_on_every_row_and_on_bad_calls() {
     golden(&found["prices"]);
 }
 
+/// What is written for each form of the language, as it was last looked at. With `UPDATE_EXPECTED` set it is written anew.
+#[test]
+fn each_form_is_written_as_expected_and_works() {
+    let forms = root().join("runtime/codegen/tests/forms");
+    let (workspace, report) = analyzed(&forms);
+    let files = emit_python(&workspace, &report, &|_| true).expect("the forms are emitted");
+    let text = &files.iter().find(|file| file.path == "forms.py").expect("a module a family").text;
+    let expected = forms.join("expected.py");
+    if std::env::var_os("UPDATE_EXPECTED").is_some() {
+        std::fs::write(&expected, text).expect("a file can be written");
+    }
+    let before = std::fs::read_to_string(&expected).expect("what is expected can be read");
+    assert!(before == *text, "the emitted code has changed; look at it with UPDATE_EXPECTED=1 and git diff");
+    let found = driven(&forms);
+    assert_eq!(found["problems"], json!([]));
+}
+
 /// The same of manifests that others wrote, where they are at hand.
 #[test]
 fn the_corpus_is_emitted_and_agrees() {
-    let corpus = root().join("../shared/corpus/spec");
-    let corpus = [corpus, PathBuf::from("/work/shared/corpus/spec")].into_iter().find(|folder| folder.is_dir());
+    let root = root().canonicalize().expect("the workspace is somewhere");
+    let corpus = root.ancestors().map(|folder| folder.join("shared/corpus/spec")).find(|folder| folder.is_dir());
     let Some(corpus) = corpus else { return };
     let found = driven(&corpus);
     let problems = found["problems"].as_array().expect("a list");

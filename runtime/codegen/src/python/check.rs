@@ -115,7 +115,7 @@ fn place_of(tensor: &Tensor) -> String {
 
 pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
     let Some(signature) = analysis.entry.signature.valid() else { return Err("it has no signature".to_owned()) };
-    let printer = Printer { scope: &analysis.scope, place: Place::Check };
+    let printer = Printer { scope: &analysis.scope, place: Place::Check, fields: None };
     for tensor in tensors(signature) {
         let name = &tensor.name.value;
         let locals = [info(name), format!("{name}_shape")];

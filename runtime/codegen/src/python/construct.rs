@@ -1,11 +1,11 @@
 //! `__init__`: the parameters, their defaults and their checks.
 
 use tileops_analyzer::analysis::EntryAnalysis;
-use tileops_analyzer::check::value_of_node;
+use tileops_analyzer::check::{Scope, value_of_node};
 use tileops_analyzer::lang::Kind;
 use tileops_analyzer::model::{Condition, Fact, ParamRole};
 
-use super::expr::{Place, Printer, attribute, braced, negated, string, value};
+use super::expr::{Place, Printer, attribute, braced, can_fail, negated, string, value};
 use super::{check, header, refuse};
 use crate::layout::{Doc, Stmt};
 
@@ -36,6 +36,7 @@ pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
                     _ => None,
                 };
                 body.extend(checks(name, kind)?);
+                body.extend(invariants(&analysis.scope, name, kind));
                 (annotation(kind), default, kw_only.valid().copied().unwrap_or(false))
             }
         };
@@ -55,7 +56,7 @@ pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
         positional.push(Doc::text("*"));
         positional.extend(by_name);
     }
-    let printer = Printer { scope: &analysis.scope, place: Place::Check };
+    let printer = Printer { scope: &analysis.scope, place: Place::Check, fields: None };
     for rule in check::restrictions(analysis).into_iter().filter(|rule| rule.params_only) {
         body.push(Stmt::Block(
             printer.statement("if ", &negated(rule.expr), ":"),
@@ -67,6 +68,30 @@ pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
     }
     body.push(Stmt::line("self.last_call = None"));
     Ok(vec![Stmt::Block(header("__init__", positional, "None"), body)])
+}
+
+/// What every value of the parameter's ADT satisfies, by its constructor.
+fn invariants(scope: &Scope, name: &str, kind: &Kind) -> Vec<Stmt> {
+    let (base, maybe) = match kind {
+        Kind::Maybe(inner) => (&**inner, true),
+        kind => (kind, false),
+    };
+    let Kind::Adt(adt, _) = base else { return Vec::new() };
+    let path = format!("signature.params.{name}");
+    let own = format!("self.{}", attribute(name));
+    let mut body = Vec::new();
+    for constructor in &adt.constructors {
+        let Some(invariant) = &constructor.invariant else { continue };
+        let printer = Printer { scope, place: Place::Check, fields: Some((name, constructor)) };
+        let message = format!("`{}` of `{}` does not hold", braced(&invariant.to_string()), constructor.name);
+        let check = Stmt::Block(printer.statement("if ", &negated(invariant), ":"), vec![refuse(&path, &message)]);
+        let passed = if maybe { format!("{own} is not None and ") } else { String::new() };
+        body.push(Stmt::Block(
+            Doc::text(format!("if {passed}{own}.kind == {}:", string(&constructor.name))),
+            vec![super::declared(&path, check, can_fail(invariant))],
+        ));
+    }
+    body
 }
 
 /// The checks and the normal form of one parameter.

@@ -2,7 +2,7 @@
 
 use tileops_analyzer::check::{Scope, SymbolRole};
 use tileops_analyzer::expr::{BinaryOp, BoolOp, Call, CompareOp, Expr, ExprKind, UnaryOp};
-use tileops_analyzer::lang::{DType, Kind, Value};
+use tileops_analyzer::lang::{Constructor, DType, Kind, Value};
 
 use crate::layout::Doc;
 
@@ -203,6 +203,8 @@ pub(crate) enum Place {
 pub(crate) struct Printer<'a> {
     pub(crate) scope: &'a Scope,
     pub(crate) place: Place,
+    /// The parameter and its constructor whose fields stand for themselves: in an ADT's invariant.
+    pub(crate) fields: Option<(&'a str, &'a Constructor)>,
 }
 
 impl Printer<'_> {
@@ -350,6 +352,11 @@ impl Printer<'_> {
 
     /// What a name is in the emitted code.
     pub(crate) fn name(self, name: &str) -> String {
+        if let Some((param, constructor)) = self.fields
+            && constructor.field(name).is_some()
+        {
+            return format!("self.{}.{name}", attribute(param));
+        }
         match self.scope.get(name) {
             Some(symbol) if symbol.role == SymbolRole::Param => format!("self.{}", attribute(name)),
             Some(_) => identifier(name),

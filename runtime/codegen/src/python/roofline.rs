@@ -12,7 +12,7 @@ use crate::layout::{Doc, Stmt};
 
 pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
     let Some(plan) = &analysis.plan else { return Err("its roofline has no plan".to_owned()) };
-    let printer = Printer { scope: &analysis.scope, place: Place::Price };
+    let printer = Printer { scope: &analysis.scope, place: Place::Price, fields: None };
     let mut arms: Arms = Vec::new();
     let mut used = false;
     for (point, body) in &plan.arms {
