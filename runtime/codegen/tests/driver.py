@@ -122,6 +122,13 @@ def run(case):
                 problem(case, "a wrong buffer", error)
         op.check_call(**arguments)
     flops, moved = op.eval_roofline()
+    for name in case["params"]:
+        if hasattr(op, name):
+            kept = getattr(op, name)
+            setattr(op, name, object())
+            if op.eval_roofline() != (flops, moved):
+                problem(case, "priced by what the op is now", name)
+            setattr(op, name, kept)
     prices[case["op"] + " " + case["case_id"]] = [str(flops), str(moved)]
     if case["derived"] and str(moved) != case["bytes"]:
         problem(case, "derived bytes", moved, case["bytes"])

@@ -358,6 +358,10 @@ impl Printer<'_> {
             return format!("self.{}.{name}", attribute(param));
         }
         match self.scope.get(name) {
+            // The op may have been changed since the call.
+            Some(symbol) if symbol.role == SymbolRole::Param && self.place == Place::Price => {
+                format!("call.params[{}]", string(name))
+            }
             Some(symbol) if symbol.role == SymbolRole::Param => format!("self.{}", attribute(name)),
             Some(_) => identifier(name),
             None => match DType::from_name(name) {
@@ -372,7 +376,7 @@ impl Printer<'_> {
     pub(crate) fn presence(self, name: &str, present: bool) -> String {
         let is = if present { "is not None" } else { "is None" };
         match self.scope.get(name).map(|symbol| symbol.role) {
-            Some(SymbolRole::Tensor(_)) | None if self.place == Place::Price => {
+            _ if self.place == Place::Price => {
                 format!("{}call.present({})", if present { "" } else { "not " }, string(name))
             }
             None => format!("out {is}"),

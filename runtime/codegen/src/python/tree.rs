@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tileops_analyzer::check::{Assignment, Point};
 use tileops_analyzer::lang::Value;
 
-use super::expr::{Printer, attribute, parenthesized, string};
+use super::expr::{Printer, parenthesized, string};
 use crate::layout::{Doc, Stmt};
 
 /// One body a point, each point with the same names.
@@ -133,7 +133,7 @@ fn condition(keyword: &str, test: &str) -> Doc {
 
 /// Whether a point's assignments of one name hold.
 fn test(name: &str, own: &[Assignment], printer: Printer<'_>) -> String {
-    let param = format!("self.{}", attribute(name));
+    let param = printer.name(name);
     let valued = |place: &str, value: &Value| match value {
         Value::Bool(true) => place.to_owned(),
         Value::Bool(false) => format!("not {place}"),

@@ -250,7 +250,7 @@ class EffectsFwdOp(Op):
         call = self.completed_call()
         S = call.indices["S"]
         flops = prod(S)
-        if not self.inplace:
+        if not call.params["inplace"]:
             moved = call.bytes("scratch") + call.bytes("x") + call.bytes("count") + call.bytes("y")
         else:
             moved = call.bytes("scratch") + 2 * call.bytes("x") + call.bytes("count")
@@ -423,20 +423,20 @@ class SpliceFwdOp(Op):
         """The FLOPs and the bytes of the last call."""
         call = self.completed_call()
         C = call.indices["C"]
-        if self.dim is None:
-            if not self.keepdim:
+        if not call.present("dim"):
+            if not call.params["keepdim"]:
                 with self._declared("roofline.flops"):
                     flops = prod(C) - prod(reduced(C, None, False, "full"))
             else:
                 with self._declared("roofline.flops"):
                     flops = prod(C) - prod(reduced(C, None, True, "full"))
         else:
-            if not self.keepdim:
+            if not call.params["keepdim"]:
                 with self._declared("roofline.flops"):
-                    flops = prod(C) - prod(reduced(C, self.dim, False, "full"))
+                    flops = prod(C) - prod(reduced(C, call.params["dim"], False, "full"))
             else:
                 with self._declared("roofline.flops"):
-                    flops = prod(C) - prod(reduced(C, self.dim, True, "full"))
+                    flops = prod(C) - prod(reduced(C, call.params["dim"], True, "full"))
         moved = call.bytes("a") + call.bytes("b") + call.bytes("y")
         return flops, moved
 
@@ -519,7 +519,7 @@ class CombosFwdOp(Op):
         """The FLOPs and the bytes of the last call."""
         call = self.completed_call()
         M = call.indices["M"]
-        if self.mode == "exact":
+        if call.params["mode"] == "exact":
             flops = 4 * M
         else:
             flops = 1 * M
