@@ -27,6 +27,7 @@ mod view;
 pub use branch::{Branch, BranchCall, BranchRule, BranchTensor};
 pub use discriminants::discriminants;
 pub(crate) use facts::{reads, shape_reads, tensors};
+pub(crate) use infer::CallRole;
 pub(crate) use infer::some_of;
 pub use infer::{Inference, Position};
 pub use kinds::check_kinds;

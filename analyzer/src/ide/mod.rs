@@ -4,17 +4,21 @@
 //! there, an offset past the end and any broken text give an empty answer. What the language says of a key, a kind, a
 //! built-in, a dtype or a defect is read from its one table.
 
+mod complete;
 mod hints;
 mod hover;
 mod mentions;
 mod navigate;
 mod site;
 mod structure;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
 use crate::text::TextRange;
 
+pub use complete::{Completion, CompletionKind, completions};
 pub use hints::{HintKind, HintKinds, InlayHint, inlay_hints};
 pub use hover::{Hover, hover};
 pub use navigate::{Definition, Highlight, Location, definition, highlights, prepare_rename, references, rename};

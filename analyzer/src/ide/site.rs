@@ -105,8 +105,6 @@ pub(crate) struct Owner<'t> {
     pub(crate) member: Option<&'t str>,
     /// The field of a constructor.
     pub(crate) field: Option<&'t str>,
-    /// The position in the innermost list that counts: the row, the case, the refinement.
-    pub(crate) position: usize,
 }
 
 /// A mapping whose keys the author chooses.
@@ -205,13 +203,6 @@ impl<'t> Part<'t> {
 }
 
 impl<'t> Due<'t> {
-    pub(crate) fn owner(&self) -> Owner<'t> {
-        match self {
-            Due::Section(_, owner) | Due::Named(_, owner) | Due::List(_, owner) | Due::Scalar(_, owner) => *owner,
-            Due::Unknown => Owner::default(),
-        }
-    }
-
     /// What the value of the pair is due to hold.
     pub(crate) fn of_pair(self, pair: &'t Pair) -> Due<'t> {
         let Some(key) = pair.key.as_str() else { return Due::Unknown };
@@ -247,16 +238,13 @@ impl<'t> Due<'t> {
     }
 
     /// What an item is due to hold.
-    pub(crate) fn of_item(self, position: usize, item: Option<&Node>) -> Due<'t> {
+    pub(crate) fn of_item(self, item: Option<&Node>) -> Due<'t> {
         match self {
-            Due::List(items, owner) => {
-                let owner = Owner { position, ..owner };
-                match items {
-                    Items::Sections(section) => Due::Section(section, owner),
-                    Items::Names(names) => Due::Named(names, owner),
-                    Items::Scalars(holds) => Due::Scalar(holds, owner).with_value(item),
-                }
-            }
+            Due::List(items, owner) => match items {
+                Items::Sections(section) => Due::Section(section, owner),
+                Items::Names(names) => Due::Named(names, owner),
+                Items::Scalars(holds) => Due::Scalar(holds, owner).with_value(item),
+            },
             // A list where one may stand: of names, of patterns, of integers.
             Due::Scalar(holds @ (Holds::Match | Holds::RowValue | Holds::Default), owner) => Due::Scalar(holds, owner),
             // The position of a case is kept: which of its patterns it is, is the member's business.
@@ -374,8 +362,8 @@ pub(crate) fn walk<'t>(node: &'t Node, due: Due<'t>, visit: &mut dyn FnMut(Part<
             }
         }
         NodeKind::Sequence(items) => {
-            for (position, item) in items.iter().enumerate() {
-                walk(item, due.of_item(position, Some(item)), visit);
+            for item in items {
+                walk(item, due.of_item(Some(item)), visit);
             }
         }
         NodeKind::Scalar(_) | NodeKind::Unreadable => {}
@@ -400,9 +388,8 @@ pub(crate) fn descend<'t>(root: &'t Node, due: Due<'t>, offset: TextSize) -> Vec
                 node = &pair.value;
             }
             NodeKind::Sequence(items) => {
-                let found = items.iter().enumerate().find(|(_, item)| touches(item, offset));
-                let Some((position, item)) = found else { return parts };
-                due = due.of_item(position, Some(item));
+                let Some(item) = items.iter().find(|item| touches(item, offset)) else { return parts };
+                due = due.of_item(Some(item));
                 node = item;
             }
             NodeKind::Scalar(_) | NodeKind::Unreadable => return parts,

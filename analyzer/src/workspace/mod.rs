@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 pub use across::{OpIndex, Summary, across_files, within_file};
 pub use file::{FileKind, FileOutline, Types, folder, outline, types};
-pub(crate) use file::{key_range, slice};
+pub(crate) use file::{key_range, slice, stem};
 
 use crate::analysis::{EntryAnalysis, EntryContext, analyze_entry};
 use crate::defect::{Defect, Findings, Place, Unreached};

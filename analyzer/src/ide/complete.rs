@@ -1,0 +1,790 @@
+//! What can stand where the cursor is.
+//!
+//! A name is put where the cursor stands and the text is read again, so that there is something to ask about however
+//! broken the text is; what can stand in an expression is tried out there, and offered where the checker takes it.
+
+use std::sync::Arc;
+
+use super::Edit;
+use super::hover::{describe_builtin, describe_dtype};
+use super::mentions::{adt_of, formals, literals, role_noun};
+use super::site::{Due, Holds, Items, Names, Owner, Part, Site, descend, is_tensor, root};
+use crate::analysis::parse;
+use crate::check::{CallRole, Inference, Position, Scope, value_of_node};
+use crate::db::AnalysisDb;
+use crate::defect::{Findings, all_codes, codes};
+use crate::expr::{ExprKind, parse_expression, parse_shape};
+use crate::lang::builtins::{self, Builtin, Gives, Passing, Role, Takes};
+use crate::lang::{DType, DTypeSet, Kind, Literals, Value};
+use crate::model::schema::{self, Form, INDEX_KINDS, Key, Section};
+use crate::syntax::{EntryTree, Node, NodeKind, Scalar, ScalarStyle, ScalarValue, SourceMap, parse_entry};
+use crate::text::{TextRange, TextSize};
+
+/// What a completion inserts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CompletionKind {
+    /// A key.
+    Key,
+    /// A word, a literal.
+    Word,
+    /// An index, a parameter, a `let`.
+    Name,
+    /// A tensor.
+    Tensor,
+    /// A type, a kind, an ADT, a family.
+    Type,
+    /// A dtype.
+    DType,
+    /// A built-in.
+    Function,
+    /// A field.
+    Field,
+    /// An op.
+    Op,
+    /// A defect code.
+    Code,
+}
+
+/// Something that can stand where the cursor is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// What is shown, and what typing filters by.
+    pub label: String,
+    /// What it is.
+    pub kind: CompletionKind,
+    /// Its kind or signature; may be empty.
+    pub detail: String,
+    /// More, in Markdown; may be empty.
+    pub documentation: String,
+    /// What accepting it does.
+    pub edit: Edit,
+    /// The edit's text with placeholders, where it has some: `ceil_div(${1:a}, ${2:b})`.
+    pub snippet: Option<String>,
+}
+
+/// The name that stands for the cursor.
+const MARK: &str = "zzcursorzz";
+
+/// What can stand at `offset` of a file.
+pub fn completions(db: &AnalysisDb, path: &str, offset: TextSize) -> Vec<Completion> {
+    let Some(site) = Site::at(db, path, offset) else { return Vec::new() };
+    let text = site.text();
+    let at = usize::from(site.local(offset)).min(text.len());
+    let at = text.floor_char_boundary(at);
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let before = &text[..at];
+    let after = &text[at..];
+    let line = before.rfind(['\n', '\r']).map_or(0, |i| i + 1);
+    if let Some(found) = codes_in_comment(&site, &text[line..at], at) {
+        return found;
+    }
+    let start = before.rfind(|c| !is_word(c)).map_or(0, |i| i + before[i..].chars().next().map_or(1, char::len_utf8));
+    let end = at + after.find(|c| !is_word(c)).unwrap_or(after.len());
+    let size = |at: usize| TextSize::try_from(at).unwrap_or_default();
+    let range = site.global(TextRange::new(size(start), size(end)));
+    let rest = text[end..].split(['\n', '\r']).next().unwrap_or("");
+    let lead = &text[line..start.max(line)];
+    let starts_line = lead.trim_start_matches(['-', ' ']).is_empty();
+    let open = closers(lead);
+    let patch = |colon: &str, close: &str| format!("{}{MARK}{colon}{close}{}", &text[..start], &text[end..]);
+    let mut patched = Vec::new();
+    if starts_line && !rest.trim_start().starts_with(':') {
+        patched.push(patch(":", ""));
+    }
+    patched.push(patch("", ""));
+    if rest.trim().is_empty() && !open.is_empty() {
+        patched.push(patch("", &open));
+    }
+    let mut best = Vec::new();
+    for text in patched {
+        let tree = parse_entry(&text);
+        let broken = tree.findings.defects.iter().any(|defect| defect.code == &codes::YAML_SYNTAX);
+        let mut work = Work { site: &site, range, found: Vec::new(), in_flow: !open.is_empty(), column: start - line };
+        work.complete(&text, &tree, size(start + 1));
+        work.found.retain(|completion| completion.label != MARK);
+        if !work.found.is_empty() {
+            if !broken {
+                return work.found;
+            }
+            if best.is_empty() {
+                best = work.found;
+            }
+        }
+    }
+    best
+}
+
+/// What closes the quotes and brackets that are open behind `line`.
+fn closers(line: &str) -> String {
+    let mut open: Vec<char> = Vec::new();
+    let mut escaped = false;
+    for c in line.chars() {
+        match open.last() {
+            Some('"') if escaped => escaped = false,
+            Some('"') if c == '\\' => escaped = true,
+            Some(&quote @ ('"' | '\'')) => {
+                if c == quote {
+                    open.pop();
+                }
+            }
+            _ => match c {
+                '"' | '\'' => open.push(c),
+                '[' => open.push(']'),
+                '{' => open.push('}'),
+                ']' | '}' if open.last() == Some(&c) => {
+                    open.pop();
+                }
+                _ => {}
+            },
+        }
+    }
+    open.iter().rev().collect()
+}
+
+/// The codes that a suppression comment can name, where the cursor is in one.
+fn codes_in_comment(site: &Site<'_>, line: &str, at: usize) -> Option<Vec<Completion>> {
+    let comment = line.find("# tileops:").or_else(|| line.find("#tileops:"))?;
+    let stated = &line[comment..];
+    let start = stated.rfind(['[', ',', ' ']).map(|i| i + 1)?;
+    let size = |at: usize| TextSize::try_from(at).unwrap_or_default();
+    let word_start = at - (stated.len() - start);
+    let rest = site.text().get(at..).unwrap_or("");
+    let end = at + rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(rest.len());
+    let range = site.global(TextRange::new(size(word_start), size(end)));
+    let item = |label: &str, text: String, detail: &str, documentation: String| Completion {
+        label: label.to_owned(),
+        kind: CompletionKind::Code,
+        detail: detail.to_owned(),
+        documentation,
+        edit: Edit { range, text },
+        snippet: None,
+    };
+    if !stated.contains('[') {
+        return Some(vec![item("ignore", "ignore[]".to_owned(), "suppress defects here", String::new())]);
+    }
+    let unsuppressible = [&codes::BAD_SUPPRESSION, &codes::UNUSED_SUPPRESSION];
+    let suppressible = all_codes().filter(|(_, code)| !unsuppressible.contains(code));
+    Some(suppressible.map(|(_, code)| item(code.name, code.name.to_owned(), code.summary, code.page())).collect())
+}
+
+struct Work<'a> {
+    site: &'a Site<'a>,
+    range: TextRange,
+    found: Vec<Completion>,
+    in_flow: bool,
+    column: usize,
+}
+
+impl Work<'_> {
+    fn add(&mut self, label: &str, kind: CompletionKind, detail: &str, documentation: &str) -> Option<&mut Completion> {
+        if self.found.iter().any(|other| other.label == label) {
+            return None;
+        }
+        self.found.push(Completion {
+            label: label.to_owned(),
+            kind,
+            detail: detail.to_owned(),
+            documentation: documentation.to_owned(),
+            edit: Edit { range: self.range, text: label.to_owned() },
+            snippet: None,
+        });
+        self.found.last_mut()
+    }
+
+    fn complete(&mut self, text: &str, tree: &EntryTree, at: TextSize) {
+        let parts = descend(&tree.value, root(self.site.kind, tree), at);
+        match parts.last() {
+            Some(&Part::Key { node, value, mapping, due }) if mentions_mark(node) => {
+                self.keys(text, mapping, due, value.range.is_empty());
+            }
+            Some(&Part::Value { node, due }) if mentions_mark(node) => match due {
+                Due::Scalar(holds, owner) => self.values(text, tree, node, holds, owner),
+                // A mapping that is being begun in brackets, or a list's first item.
+                Due::List(Items::Scalars(holds), owner) => self.values(text, tree, node, holds, owner),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn keys(&mut self, text: &str, mapping: &Node, due: Due<'_>, adds_colon: bool) {
+        let NodeKind::Mapping(pairs) = &mapping.kind else { return };
+        let present: Vec<&str> = pairs.iter().filter_map(|pair| pair.key.as_str()).collect();
+        match due {
+            Due::Section(section, owner) => {
+                let is = |other: &Section| std::ptr::eq(section, other);
+                let mut sections = vec![section];
+                // A parameter that says nothing yet may be either.
+                if is(&schema::VALUE_PARAM) && !present.contains(&"type") && !is_tensor(Some(mapping)) {
+                    sections.push(&schema::TENSOR_PARAM);
+                }
+                let excluded = |key: &str| match key {
+                    "op" => present.contains(&"kernel"),
+                    "kernel" => present.contains(&"op"),
+                    "func" if is(&schema::ROOFLINE) => present.contains(&"flops") || present.contains(&"bytes"),
+                    "flops" | "bytes" if is(&schema::ROOFLINE) => present.contains(&"func"),
+                    _ => false,
+                };
+                if is(&schema::ROW) {
+                    self.row_keys(text, mapping, &owner, &present, adds_colon);
+                }
+                for key in sections.iter().flat_map(|section| section.keys) {
+                    if !present.contains(&key.name) && !excluded(key.name) {
+                        self.key(key, adds_colon);
+                    }
+                }
+            }
+            Due::Named(Names::Combo | Names::Case, _) => {
+                let Some(analysis) = &self.site.analysis else { return };
+                let names: Vec<(Arc<str>, String)> = analysis
+                    .scope
+                    .iter()
+                    .filter(|symbol| matches!(symbol.kind, Kind::DType(_)) && !present.contains(&&*symbol.name))
+                    .map(|symbol| (symbol.name.clone(), symbol.kind.to_string()))
+                    .collect();
+                for (name, kind) in names {
+                    self.named_key(&name, &kind, "", adds_colon);
+                }
+            }
+            Due::Named(names @ (Names::AdtValue | Names::AdtFields | Names::Pattern | Names::PatternFields), owner) => {
+                let Some(analysis) = self.site.analysis.clone() else { return };
+                let adts: Vec<_> = match names {
+                    Names::AdtValue | Names::AdtFields => {
+                        let name = owner.member.or(owner.name);
+                        name.and_then(|n| analysis.scope.get(n))
+                            .and_then(|s| adt_of(&s.kind))
+                            .cloned()
+                            .into_iter()
+                            .collect()
+                    }
+                    _ => formals(&analysis.scope, &owner)
+                        .into_iter()
+                        .flatten()
+                        .filter_map(|(_, k)| adt_of(k))
+                        .cloned()
+                        .collect(),
+                };
+                for constructor in adts.iter().flat_map(|adt| &adt.constructors) {
+                    if matches!(names, Names::AdtValue | Names::Pattern) {
+                        self.named_key(&constructor.name, "constructor", "", adds_colon);
+                    } else if owner.field == Some(&constructor.name) {
+                        for field in constructor.fields.iter().filter(|field| !present.contains(&&*field.name)) {
+                            self.named_key(&field.name, &field.kind.to_string(), "", adds_colon);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn key(&mut self, key: &'static Key, adds_colon: bool) {
+        let (in_flow, indent) = (self.in_flow, " ".repeat(self.column + 2));
+        let required = if key.required { "required" } else { "optional" };
+        let Some(item) = self.add(key.name, CompletionKind::Key, required, key.doc) else { return };
+        if !adds_colon {
+            return;
+        }
+        let name = key.name;
+        item.edit.text = format!("{name}: ");
+        let example = escaped(key.example);
+        item.snippet = Some(match key.form {
+            Form::Section(_) | Form::Kinds | Form::Types | Form::Lets | Form::Named(_) if in_flow => {
+                format!("{name}: {{$0}}")
+            }
+            Form::List(_) | Form::DTypeRows | Form::Expressions | Form::Predicates | Form::Names if in_flow => {
+                format!("{name}: [$0]")
+            }
+            Form::Section(_) | Form::Kinds | Form::Types | Form::Lets | Form::Named(_) => {
+                format!("{name}:\n{indent}$0")
+            }
+            Form::List(_) | Form::DTypeRows | Form::Expressions | Form::Predicates => {
+                format!("{name}:\n{}- $0", indent.get(2..).unwrap_or(""))
+            }
+            _ => format!("{name}: ${{1:{example}}}"),
+        });
+    }
+
+    fn named_key(&mut self, name: &str, detail: &str, value: &str, adds_colon: bool) {
+        if let Some(item) = self.add(name, CompletionKind::Name, detail, "")
+            && adds_colon
+        {
+            item.edit.text = format!("{name}: ");
+            if !value.is_empty() {
+                item.snippet = Some(format!("{name}: ${{1:{}}}", escaped(value)));
+            }
+        }
+    }
+
+    /// The parameters and indices that a row still has to state, or can.
+    fn row_keys(&mut self, text: &str, mapping: &Node, _: &Owner<'_>, present: &[&str], adds_colon: bool) {
+        let NodeKind::Mapping(pairs) = &mapping.kind else { return };
+        let Some(analysis) = self.site.analysis.clone() else { return };
+        let Some(signature) = analysis.entry.signature.valid() else { return };
+        let _ = text;
+        let stated = |name: &str| pairs.iter().find(|pair| pair.key.as_str() == Some(name)).map(|pair| &pair.value);
+        let mut params: Vec<(Arc<str>, Value)> = Vec::new();
+        for param in signature.params.items() {
+            let crate::model::ParamRole::Value { default, .. } = &param.role else { continue };
+            let Some(symbol) = analysis.scope.get(&param.name.value) else { continue };
+            let node = stated(&param.name.value).or(default.valid());
+            if let Some(value) = node.and_then(|node| value_of_node(node, &symbol.kind).ok()) {
+                params.push((param.name.value.clone(), value));
+            }
+            if !present.contains(&&*param.name.value) {
+                let need = if default.is_absent() { "required parameter" } else { "parameter" };
+                self.named_key(
+                    &param.name.value,
+                    &format!("{need}: {}", symbol.kind),
+                    &sample(&symbol.kind),
+                    adds_colon,
+                );
+            }
+        }
+        let some: Vec<Arc<str>> = match stated("some").map(|node| &node.kind) {
+            Some(NodeKind::Sequence(items)) => items.iter().filter_map(|item| item.as_str().map(Arc::from)).collect(),
+            _ => Vec::new(),
+        };
+        let branch = analysis.checked.branch(&analysis.checked.point_of(&params, &some));
+        for name in &branch.relevant {
+            let Some(symbol) = analysis.scope.get(name) else { continue };
+            let is_due = !branch.solved_by_generator.contains(name) && !matches!(symbol.kind, Kind::DType(_));
+            if is_due && !present.contains(&&**name) {
+                self.named_key(name, &format!("index: {}", symbol.kind), &sample(&symbol.kind), adds_colon);
+            }
+        }
+    }
+
+    fn words<'w>(&mut self, words: impl IntoIterator<Item = &'w str>, detail: &str) {
+        for word in words {
+            self.add(word, CompletionKind::Word, detail, "");
+        }
+    }
+
+    fn dtypes(&mut self, set: DTypeSet) {
+        for dtype in set.iter() {
+            self.add(dtype.name(), CompletionKind::DType, &format!("{} bits", dtype.bits()), &describe_dtype(dtype));
+        }
+    }
+
+    fn values(&mut self, text: &str, tree: &EntryTree, node: &Node, holds: Holds, owner: Owner<'_>) {
+        let analysis = self.site.analysis.clone();
+        let entry = parse(text).entry;
+        let scope = Scope::of(&entry, &self.site.adts, &mut Findings::default());
+        match holds {
+            Holds::Choice(words) => {
+                let doc = owner.key.map_or("", |key| key.doc);
+                self.words(words.iter().copied(), doc);
+            }
+            Holds::Bool => self.words(["true", "false"], ""),
+            Holds::Family => {
+                let path = &self.site.path;
+                if let Some(analysis) = &analysis
+                    && let Some(family) = analysis.entry.family.valid()
+                    && !family.value.contains(MARK)
+                {
+                    self.add(&family.value, CompletionKind::Word, "family", "");
+                }
+                self.words([crate::workspace::stem(path)], "the family of this file");
+            }
+            Holds::Op => {
+                for op in self.site.db.ops(&self.site.path) {
+                    self.add(&op, CompletionKind::Op, "op", "");
+                }
+            }
+            Holds::Function => {
+                let formulas = self.site.db.formulas();
+                for name in formulas.names.iter().flatten() {
+                    self.add(name, CompletionKind::Function, &formulas.package, "");
+                }
+                // The whole path stands where only a word is replaced.
+                let typed = node.as_scalar().is_some_and(|scalar| scalar.text.contains('.'));
+                for item in self.found.iter_mut().filter(|_| !typed) {
+                    item.edit.text = format!("{}.{}", formulas.package, item.label);
+                }
+            }
+            Holds::Alias => {
+                for symbol in
+                    scope.iter().filter(|s| s.role == crate::check::SymbolRole::Tensor(crate::model::TensorRole::Input))
+                {
+                    self.add(&symbol.name, CompletionKind::Tensor, "input", "");
+                }
+            }
+            Holds::Some => {
+                let signature = analysis.as_ref().and_then(|a| a.entry.signature.valid());
+                for tensor in signature.into_iter().flat_map(crate::check::tensors) {
+                    if matches!(tensor.optional.valid(), Some(crate::model::Condition::Always(true))) {
+                        self.add(&tensor.name.value, CompletionKind::Tensor, "optional tensor", "");
+                    }
+                }
+            }
+            Holds::Match => {
+                for (name, kind) in formals(&scope, &owner).into_iter().flatten() {
+                    if matches!(kind, Kind::Bool | Kind::Enum(_) | Kind::Adt(..) | Kind::Error) {
+                        self.add(name, CompletionKind::Name, &kind.to_string(), "");
+                    }
+                }
+            }
+            Holds::Pattern => {
+                for (_, kind) in formals(&scope, &owner).into_iter().flatten() {
+                    match kind {
+                        Kind::Bool => self.words(["true", "false"], "Bool"),
+                        kind => self.words(literals(kind), "literal"),
+                    }
+                }
+                self.words(["_"], "anything");
+            }
+            Holds::DType => {
+                let set = owner.member.and_then(|name| scope.get(name)).map(|symbol| symbol.kind.clone());
+                self.dtypes(match set {
+                    Some(Kind::DType(set)) => set,
+                    _ => DTypeSet::ALL,
+                });
+            }
+            Holds::RowValue | Holds::Default => {
+                if let Some(symbol) = owner.member.or(owner.name).and_then(|name| scope.get(name)) {
+                    self.plain_values(&symbol.kind.clone());
+                }
+            }
+            Holds::IndexKind | Holds::FormalKind | Holds::FieldKind | Holds::Type => self.types(node, holds),
+            Holds::Expression(_)
+            | Holds::Condition
+            | Holds::Shape(_)
+            | Holds::TensorDType
+            | Holds::Generator
+            | Holds::Predicate => {
+                let _ = tree;
+                self.expression(node, holds, owner, &scope);
+            }
+            Holds::Kernel | Holds::StageName | Holds::Qualified | Holds::Label => {}
+        }
+    }
+
+    fn plain_values(&mut self, kind: &Kind) {
+        match kind {
+            Kind::Bool => self.words(["true", "false"], "Bool"),
+            Kind::DType(set) => self.dtypes(*set),
+            Kind::None => self.words(["null"], "None"),
+            Kind::Maybe(inner) => {
+                self.plain_values(inner);
+                self.words(["null"], "None");
+            }
+            Kind::Union(members) => members.iter().for_each(|member| self.plain_values(member)),
+            kind => self.words(literals(kind), "literal"),
+        }
+    }
+
+    fn types(&mut self, node: &Node, holds: Holds) {
+        let Some(scalar) = node.as_scalar() else { return };
+        let before = scalar.text.split(MARK).next().unwrap_or("").trim_end();
+        let is_quoted = matches!(scalar.style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted);
+        if before.ends_with(['[', '|']) && (before.contains("DType[") || holds == Holds::Type) {
+            self.dtypes(DTypeSet::ALL);
+            if before.contains("DType[") {
+                return;
+            }
+        }
+        let mut add = |name: &str, doc: &str| {
+            let text = if name.contains(['[', '|']) && !is_quoted { format!("\"{name}\"") } else { name.to_owned() };
+            if let Some(item) = self.add(name, CompletionKind::Type, "", doc) {
+                item.edit.text = text;
+            }
+        };
+        match holds {
+            Holds::IndexKind => {
+                for (name, doc) in INDEX_KINDS {
+                    add(&name.replace('…', "float16 | bfloat16"), doc);
+                }
+            }
+            Holds::FieldKind => schema::FIELD_KINDS.iter().for_each(|name| add(name, "")),
+            Holds::FormalKind => ["Dim", "Int", "Bool", "Shape", "DType"].iter().for_each(|name| add(name, "")),
+            _ => ["int", "bool", "float", "str", "Number", "torch.dtype", "int | None", "list[int]", "tuple[int, ...]"]
+                .iter()
+                .for_each(|name| add(name, "")),
+        }
+        if holds != Holds::IndexKind && holds != Holds::FieldKind {
+            for adt in self.site.adts.iter() {
+                self.found.push(Completion {
+                    label: adt.name.to_string(),
+                    kind: CompletionKind::Type,
+                    detail: "type of types.yaml".to_owned(),
+                    documentation: String::new(),
+                    edit: Edit { range: self.range, text: adt.name.to_string() },
+                    snippet: None,
+                });
+            }
+        }
+    }
+
+    fn expression(&mut self, node: &Node, holds: Holds, owner: Owner<'_>, scope: &Scope) {
+        let Some(scalar) = node.as_scalar() else { return };
+        let text = &*scalar.text;
+        let Some(cursor) = text.find(MARK) else { return };
+        let before = &text[..cursor];
+        let is_plain = scalar.style == ScalarStyle::Plain;
+        let probe = Probe { scope, holds, owner, text };
+        let base = probe.defects(MARK, Some(Kind::Error));
+        let fits = |candidate: &str| probe.defects(candidate, None) <= base;
+        if let Some(dotted) = before.strip_suffix('.') {
+            let chain = dotted.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or("");
+            for builtin in builtins::all() {
+                if let Some(rest) = builtin.name.strip_prefix(chain).and_then(|rest| rest.strip_prefix('.')) {
+                    self.function(builtin, rest, !is_plain);
+                }
+            }
+            let mut fields: Vec<(String, String)> =
+                vec![("value".into(), String::new()), ("kind".into(), String::new())];
+            let kinds =
+                scope.iter().map(|s| &s.kind).chain(formals(scope, &owner).into_iter().flatten().map(|(_, k)| k));
+            for constructor in kinds.filter_map(adt_of).flat_map(|adt| &adt.constructors) {
+                fields.extend(constructor.fields.iter().map(|f| (f.name.to_string(), f.kind.to_string())));
+            }
+            for (field, detail) in fields {
+                if fits(&field) {
+                    self.add(&field, CompletionKind::Field, &detail, "");
+                }
+            }
+            return;
+        }
+        let opening = before.chars().rev().find(|c| !c.is_whitespace());
+        let in_string = before.matches('\'').count() % 2 == 1;
+        let compares = |text: &str| {
+            let text = text.trim_end();
+            text.ends_with("==") || text.ends_with("!=") || text.ends_with(" in") || matches!(opening, Some('(' | ','))
+        };
+        if in_string || compares(before) {
+            let mut known: Vec<String> = Vec::new();
+            let kinds =
+                scope.iter().map(|s| &s.kind).chain(formals(scope, &owner).into_iter().flatten().map(|(_, k)| k));
+            for kind in kinds {
+                known.extend(literals(kind).iter().map(|literal| (*literal).to_owned()));
+                for constructor in adt_of(kind).iter().flat_map(|adt| &adt.constructors) {
+                    known.push(constructor.name.to_string());
+                    known.extend(constructor.fields.iter().flat_map(|f| literals(&f.kind)).map(str::to_owned));
+                }
+                if let Kind::DType(set) = kind {
+                    known.extend(set.iter().map(|dtype| dtype.name().to_owned()));
+                }
+            }
+            for builtin in builtins::all() {
+                for parameter in builtin.params {
+                    if let Takes::Literal(words) = parameter.takes {
+                        known.extend(words.iter().map(|word| (*word).to_owned()));
+                    }
+                }
+            }
+            known.sort_unstable();
+            known.dedup();
+            let quote = if scalar.style == ScalarStyle::SingleQuoted { "\"" } else { "'" };
+            for literal in known {
+                let candidate = if in_string { literal.clone() } else { format!("'{literal}'") };
+                // Where a misplaced string is no defect of its own, only what is compared with tells.
+                if fits(&candidate) && !probe_is_loose(&probe, base) {
+                    if let Some(item) = self.add(&literal, CompletionKind::Word, "literal", "")
+                        && !in_string
+                    {
+                        item.label = format!("'{literal}'");
+                        item.edit.text = format!("{quote}{literal}{quote}");
+                    }
+                }
+            }
+            if in_string {
+                return;
+            }
+        }
+        match holds {
+            Holds::Generator | Holds::Predicate if before.trim().is_empty() => {
+                let is_generator = holds == Holds::Generator;
+                for builtin in builtins::all() {
+                    if matches!(builtin.role, Role::Generator(_)) == is_generator
+                        && matches!(builtin.role, Role::Generator(_) | Role::Predicate(_))
+                    {
+                        self.function(builtin, builtin.name, !is_plain);
+                    }
+                }
+                return;
+            }
+            Holds::Shape(Position::Shape) if before.trim().is_empty() => {
+                for family in scope.families() {
+                    let formals: Vec<&str> = family.formals.iter().flatten().map(|(name, _)| &**name).collect();
+                    let text = format!("{}[{}]", family.name, formals.join(", "));
+                    if let Some(item) = self.add(&family.name, CompletionKind::Type, &text, "type family") {
+                        let slots: Vec<String> =
+                            formals.iter().enumerate().map(|(i, name)| format!("${{{}:{name}}}", i + 1)).collect();
+                        let whole = format!("{}[{}]", family.name, slots.join(", "));
+                        let quote = if is_plain { "\"" } else { "" };
+                        item.edit.text = if is_plain { format!("\"{text}\"") } else { family.name.to_string() };
+                        item.snippet = Some(format!("{quote}{whole}{quote}"));
+                    }
+                }
+                return;
+            }
+            _ => {}
+        }
+        if holds == Holds::TensorDType {
+            for dtype in DType::ALL.iter().filter(|dtype| fits(dtype.name())) {
+                self.add(
+                    dtype.name(),
+                    CompletionKind::DType,
+                    &format!("{} bits", dtype.bits()),
+                    &describe_dtype(*dtype),
+                );
+            }
+        }
+        for (name, kind) in
+            formals(scope, &owner).into_iter().flatten().filter(|_| holds == Holds::Shape(Position::Family))
+        {
+            if fits(name) {
+                self.add(name, CompletionKind::Name, &kind.to_string(), "formal");
+            }
+        }
+        for symbol in scope.iter() {
+            if &*symbol.name != MARK && fits(&symbol.name) {
+                let kind = if symbol.kind == Kind::Tensor { CompletionKind::Tensor } else { CompletionKind::Name };
+                self.add(&symbol.name, kind, &symbol.kind.to_string(), role_noun(symbol.role));
+            }
+        }
+        // A comprehension's variable is a name too.
+        for variable in text.split("for ").skip(1).filter_map(|rest| rest.split_whitespace().next()) {
+            let is_name = variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if is_name && variable != MARK && scope.get(variable).is_none() && fits(variable) {
+                self.add(variable, CompletionKind::Name, "", "variable");
+            }
+        }
+        for (word, kind) in [("True", Kind::Bool), ("False", Kind::Bool), ("None", Kind::None)] {
+            let _ = kind;
+            if holds != Holds::TensorDType && !matches!(holds, Holds::Shape(_)) && fits(word) {
+                self.add(word, CompletionKind::Word, "", "");
+            }
+        }
+        if before.trim_end().ends_with("present(") && scope.takes_out() {
+            self.add("out", CompletionKind::Tensor, "the caller's buffer", "");
+        }
+        for builtin in builtins::all() {
+            let result = match builtin.role {
+                Role::Primitive { gives, .. } => result_kind(gives),
+                Role::Present => Kind::Bool,
+                Role::Bytes if holds == Holds::Expression(Position::Roofline) => Kind::Dim,
+                _ => continue,
+            };
+            if probe.defects(MARK, Some(result)) <= base {
+                self.function(builtin, builtin.name, !is_plain);
+            }
+        }
+    }
+
+    /// `name` is what of the built-in's name is still to be written. With arguments where the scalar's style bears them.
+    fn function(&mut self, builtin: &'static Builtin, name: &str, with_arguments: bool) {
+        let required = builtin.params.iter().filter(|p| matches!(p.passing, Passing::Required | Passing::Variadic));
+        let names: Vec<String> = required.enumerate().map(|(i, p)| format!("${{{}:{}}}", i + 1, p.name)).collect();
+        let (signature, documentation) = (builtin.signature(), describe_builtin(builtin));
+        if let Some(item) = self.add(name, CompletionKind::Function, &signature, &documentation)
+            && with_arguments
+        {
+            item.snippet = Some(format!("{name}({})", names.join(", ")));
+        }
+    }
+}
+
+/// Whether the place takes anything at all, so that trying out tells nothing.
+fn probe_is_loose(probe: &Probe<'_>, base: usize) -> bool {
+    probe.defects("'zz no member zz'", None) <= base && !probe.text.contains('\'')
+}
+
+fn mentions_mark(node: &Node) -> bool {
+    node.as_scalar().is_some_and(|scalar| scalar.text.contains(MARK))
+}
+
+/// A text without what a snippet gives a meaning.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('$', "\\$").replace('}', "\\}")
+}
+
+/// A value of a kind, to be written over.
+fn sample(kind: &Kind) -> String {
+    match kind {
+        Kind::Dim | Kind::Int => "1".to_owned(),
+        Kind::Float => "1.0".to_owned(),
+        Kind::Bool => "true".to_owned(),
+        Kind::Shape | Kind::Seq(..) => "[1]".to_owned(),
+        Kind::Maybe(inner) => sample(inner),
+        Kind::Enum(literals) => literals.iter().next().map(|literal| literal.to_string()).unwrap_or_default(),
+        Kind::DType(set) => set.iter().next().map(|dtype| dtype.name().to_owned()).unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
+fn result_kind(gives: Gives) -> Kind {
+    match gives {
+        Gives::Dim | Gives::DimOfDims => Kind::Dim,
+        Gives::Int => Kind::Int,
+        Gives::Bool => Kind::Bool,
+        Gives::Shape => Kind::Shape,
+        Gives::SeqInt => Kind::Seq(Box::new(Kind::Int), None),
+        Gives::Promoted | Gives::Coalesced => Kind::DType(DTypeSet::ALL),
+        Gives::Category => Kind::Enum(Literals::from(["bool".into(), "int".into(), "float".into(), "complex".into()])),
+    }
+}
+
+/// Tries out what can stand for the cursor.
+struct Probe<'a> {
+    scope: &'a Scope,
+    holds: Holds,
+    owner: Owner<'a>,
+    text: &'a str,
+}
+
+impl Probe<'_> {
+    /// How many defects the text has with `candidate` for the cursor; `kind` is what the candidate is where nothing
+    /// declares it.
+    fn defects(&self, candidate: &str, kind: Option<Kind>) -> usize {
+        let text = self.text.replace(MARK, candidate);
+        let range = TextRange::up_to(TextSize::of(&*text));
+        let scalar = Scalar {
+            map: SourceMap::identity(TextSize::new(0), range.len()),
+            text: text.into(),
+            style: ScalarStyle::Plain,
+            value: ScalarValue::Str,
+            yaml12: None,
+        };
+        let mut found = Findings::default();
+        let position = match self.holds {
+            Holds::Expression(position) | Holds::Shape(position) => position,
+            Holds::Condition => Position::Condition,
+            Holds::TensorDType => Position::Dtype,
+            Holds::Generator => Position::Generator,
+            _ => Position::Predicate,
+        };
+        let shape = matches!(self.holds, Holds::Shape(_)).then(|| parse_shape(&scalar, range, "", &mut found));
+        let expr = shape.is_none().then(|| parse_expression(&scalar, range, "", &mut found));
+        let mut inference = Inference::new(self.scope, position, "", &mut found);
+        if let (Position::Family, Some(formals)) = (position, formals(self.scope, &self.owner)) {
+            inference = inference.with_formals(formals);
+        }
+        if let Some(kind) = kind {
+            inference = inference.with_local(candidate.into(), kind);
+        }
+        if let Some(shape) = shape {
+            inference.shape(&shape);
+        }
+        if let Some(expr) = expr {
+            match (self.holds, position) {
+                (Holds::Generator | Holds::Predicate, _) => {
+                    let role = if self.holds == Holds::Generator { CallRole::Generator } else { CallRole::Predicate };
+                    if let ExprKind::Call(call) = &expr.kind {
+                        inference.generator_or_predicate(call, role, expr.range);
+                    }
+                }
+                (_, Position::Roofline) => inference.integer(&expr, "a roofline"),
+                (_, Position::Refinement | Position::Condition) => inference.condition(&expr, "a condition"),
+                (_, Position::Dtype) => {
+                    inference.dtype(&expr);
+                }
+                _ => {
+                    inference.value(&expr);
+                }
+            }
+        }
+        found.defects.len()
+    }
+}
