@@ -95,6 +95,9 @@ pub fn completions(db: &AnalysisDb, path: &str, offset: TextSize) -> Vec<Complet
     if rest.trim().is_empty() && !open.is_empty() {
         patched.push(patch("", &open));
     }
+    if let Some(quote) = open.get(..1).filter(|quote| matches!(*quote, "\"" | "'") && !rest.contains(*quote)) {
+        patched.push(patch("", quote));
+    }
     let mut best = Vec::new();
     for text in patched {
         let tree = parse_entry(&text);
