@@ -144,6 +144,22 @@ fn closers(line: &str) -> String {
     open.iter().rev().collect()
 }
 
+/// What closes the brackets that are open behind an expression.
+fn brackets(text: &str) -> String {
+    let mut open: Vec<char> = Vec::new();
+    for c in text.chars() {
+        match c {
+            '(' => open.push(')'),
+            '[' => open.push(']'),
+            ')' | ']' if open.last() == Some(&c) => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    open.iter().rev().collect()
+}
+
 /// The codes that a suppression comment can name, where the cursor is in one.
 fn codes_in_comment(site: &Site<'_>, line: &str, at: usize) -> Option<Vec<Completion>> {
     let comment = line.find("# tileops:").or_else(|| line.find("#tileops:"))?;
@@ -521,7 +537,9 @@ impl Work<'_> {
 
     fn expression(&mut self, node: &Node, holds: Holds, owner: Owner<'_>, scope: &Scope) {
         let Some(scalar) = node.as_scalar() else { return };
-        let text = &*scalar.text;
+        // What is open in the expression is closed, so that what stands in it can be judged.
+        let whole = format!("{}{}", scalar.text, brackets(&scalar.text));
+        let text = whole.as_str();
         let Some(cursor) = text.find(MARK) else { return };
         let before = &text[..cursor];
         let is_plain = scalar.style == ScalarStyle::Plain;
@@ -543,7 +561,8 @@ impl Work<'_> {
                 fields.extend(constructor.fields.iter().map(|f| (f.name.to_string(), f.kind.to_string())));
             }
             for (field, detail) in fields {
-                if fits(&field) {
+                // The name that stands for the cursor is an unknown field itself.
+                if probe.defects(&field, None) < base.max(1) {
                     self.add(&field, CompletionKind::Field, &detail, "");
                 }
             }
