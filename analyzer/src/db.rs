@@ -261,6 +261,18 @@ fn file_report(db: &dyn Db, project: Project, source: Source) -> Arc<FileReport>
     Arc::new(FileReport::assemble(path, &outline, types.as_deref(), judged))
 }
 
+/// Runs `action`, which asks a snapshot. Gives nothing where a newer text has made the snapshot stale meanwhile. A panic
+/// in `action` remains one.
+pub fn unless_stale<T>(action: impl FnOnce() -> T) -> Option<T> {
+    // What was being computed when it was cancelled is not looked at again.
+    match salsa::Cancelled::catch(std::panic::AssertUnwindSafe(action)) {
+        Ok(value) => Some(value),
+        // Another thread was computing what this one waited for, and panicked.
+        Err(salsa::Cancelled::PropagatedPanic) => std::panic::resume_unwind(Box::new("an analysis panicked elsewhere")),
+        Err(_) => None,
+    }
+}
+
 impl Default for AnalysisDb {
     fn default() -> Self {
         AnalysisDb::new(None)
@@ -276,19 +288,29 @@ impl AnalysisDb {
 
     /// Sets a file's text, and adds the file where it is new. Snapshots that are in use are cancelled.
     pub fn set_file(&mut self, path: &str, text: &str, configured: bool) {
-        if let Some(&source) = self.files.get(path) {
+        self.set_files([(Arc::from(path), Arc::from(text), configured)]);
+    }
+
+    /// Sets many files at once: path, text, and whether each is part of a manifest by its place.
+    pub fn set_files(&mut self, files: impl IntoIterator<Item = (Arc<str>, Arc<str>, bool)>) {
+        let mut added = false;
+        for (path, text, configured) in files {
+            let Some(&source) = self.files.get(&path) else {
+                let source = Source::new(self, path.clone(), text, configured);
+                Arc::make_mut(&mut self.files).insert(path, source);
+                added = true;
+                continue;
+            };
             if *source.text(self) != *text {
-                source.set_text(self).to(Arc::from(text));
+                source.set_text(self).to(text);
             }
             if source.configured(self) != configured {
                 source.set_configured(self).to(configured);
             }
-            return;
         }
-        let path: Arc<str> = Arc::from(path);
-        let source = Source::new(self, path.clone(), Arc::from(text), configured);
-        Arc::make_mut(&mut self.files).insert(path, source);
-        self.update_project();
+        if added {
+            self.update_project();
+        }
     }
 
     /// Sets what is known of the functions that rooflines can name. Snapshots that are in use are cancelled.

@@ -6,20 +6,19 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use rayon::prelude::*;
-use tileops_analyzer::defect::{Defect, Unreached, codes, nearest};
-use tileops_analyzer::suppress;
-use tileops_analyzer::text::{TextRange, TextSize};
-use tileops_analyzer::workspace::{FileKind, FileReport, Located};
+use tileops_analyzer::defect::nearest;
+use tileops_analyzer::workspace::{FileKind, FileReport};
 
 use crate::baseline::Baseline;
 use crate::cli::{Arguments, Format};
 use crate::config::Configs;
-use crate::diagnostic::{Diagnostic, JudgedFile, Level, Outcome, Related, count};
+use crate::diagnostic::{Diagnostic, JudgedFile, Level, Outcome, count};
 use crate::discover;
 use crate::engine::{self, Group};
 use crate::exit::Exit;
+use crate::findings::{self, Found, Reporting};
 use crate::formulas;
-use crate::levels::{self, Levels};
+use crate::levels::Levels;
 use crate::notes::Notes;
 use crate::render::{self, Style};
 use crate::{output, render::human};
@@ -200,16 +199,12 @@ impl<'a> Checker<'a> {
     }
 
     /// One file's part of the outcome.
-    fn part(&self, group: &Group, mut report: FileReport) -> Option<Part> {
+    fn part(&self, group: &Group, report: FileReport) -> Option<Part> {
         if let FileKind::Skipped(_) = report.kind {
             return None;
         }
         let position = group.position(&report.path)?;
         let source = group.source(position)?.clone();
-        if let Some(faults) = group.faults.get(&report.path) {
-            report_bad_bytes(&mut report, faults);
-        }
-        let suppressed = suppress::apply(&source.text, &mut report);
         let names: Vec<_> = report.entries.iter().map(|(name, _)| name.clone()).collect();
         let entries: Vec<_> = names.iter().filter(|name| self.selection.selects(name.as_deref())).cloned().collect();
         // What is wrong with a file concerns each of its entries.
@@ -218,51 +213,18 @@ impl<'a> Checker<'a> {
             None => self.selection.is_everything() || !entries.is_empty(),
         };
 
-        let mut diagnostics = Vec::new();
-        for Located { entry, defect } in report.defects.into_iter().filter(|located| selects(&located.entry)) {
-            let level = match self.levels.level(&group.config.levels, defect.code) {
-                levels::Level::Error => Level::Error,
-                levels::Level::Advisory => Level::Advisory,
-                levels::Level::Ignore => continue,
-            };
-            let Defect { code, range, path, subject, message, help, related } = defect;
-            let related = related.into_iter().filter_map(|related| {
-                let (file, range) = group.workspace.locate(position, &related.place)?;
-                Some(Related { source: group.source(file)?.clone(), range, message: related.message })
-            });
-            diagnostics.push(Diagnostic {
-                source: source.clone(),
-                entry,
-                rule: Some(code),
-                level,
-                path,
-                subject,
-                message,
-                help,
-                related: related.collect(),
-                range,
-            });
-        }
-        let unreached: Vec<_> = report.unreached.into_iter().filter(|(entry, _)| selects(entry)).collect();
-        let count = unreached.len();
-        for (entry, judgment) in unreached.into_iter().filter(|_| self.arguments.unreached) {
-            let message = judgment.message();
-            let Unreached { range, path, missing, .. } = judgment;
-            diagnostics.push(Diagnostic {
-                source: source.clone(),
-                entry,
-                rule: None,
-                level: Level::Unreached,
-                path,
-                subject: missing,
-                message,
-                help: None,
-                related: Vec::new(),
-                range,
-            });
-        }
-        let suppressed = suppressed.iter().filter(|located| selects(&located.entry)).count();
-        Some(Part { file: JudgedFile { source, entries }, names, diagnostics, unreached: count, suppressed })
+        let faults = group.faults.get(&report.path).map_or(&[][..], Vec::as_slice);
+        let reporting = Reporting {
+            level: &|code| self.levels.level(&group.config.levels, code),
+            unreached: self.arguments.unreached,
+            selects: &selects,
+            locate: &|place| {
+                let (file, range) = group.workspace.locate(position, place)?;
+                Some((group.source(file)?.clone(), range))
+            },
+        };
+        let Found { diagnostics, unreached, suppressed } = findings::collect(&source, report, faults, &reporting);
+        Some(Part { file: JudgedFile { source, entries }, names, diagnostics, unreached, suppressed })
     }
 }
 
@@ -294,27 +256,5 @@ pub(crate) fn say_skipped(outcome: &Outcome, verbose: bool, notes: &Notes) {
     if !counted.is_empty() {
         let files = count(counted.len(), "file that is no manifest", "files that are no manifests");
         notes.note(&format!("skipped {files}; --verbose says which and why"));
-    }
-}
-
-/// Adds the bytes of a file that are no UTF-8 to its report, in place of what their stand-ins brought about.
-fn report_bad_bytes(report: &mut FileReport, faults: &[TextRange]) {
-    let touched = |range: TextRange| faults.iter().any(|fault| fault.intersect(range).is_some());
-    report.defects.retain(|located| !touched(located.defect.range));
-    report.unreached.retain(|(_, unreached)| !touched(unreached.range));
-    for &range in faults {
-        let within = |(_, entry): &&(Option<Arc<str>>, TextRange)| entry.contains_range(range);
-        let entry = report.entries.iter().find(within).and_then(|(name, _)| name.clone());
-        let what = if range.len() == TextSize::new(1) { "this byte is" } else { "these bytes are" };
-        let defect = Defect {
-            code: &codes::YAML_CHARACTER,
-            range,
-            path: String::new(),
-            subject: String::new(),
-            message: format!("{what} not UTF-8"),
-            help: Some("save the file as UTF-8".to_owned()),
-            related: Vec::new(),
-        };
-        report.defects.push(Located { entry, defect });
     }
 }

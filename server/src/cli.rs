@@ -10,11 +10,15 @@ use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 const EXIT_CODES: &str = "\
 Exit codes: 0 clean, 1 defects, 2 wrong usage or unreadable input, 101 a bug of this program, 130 interrupted.";
 
-/// Finds every defect of an op manifest.
+/// Finds every defect of an op manifest: a language server for editors, modes for CI.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "tileops-lsp", version, max_term_width = 100, after_help = EXIT_CODES)]
 #[command(group(ArgGroup::new("mode").args(["check", "rows", "explain"])))]
 pub(crate) struct Arguments {
+    /// Serve an editor on standard input and output, which is what happens without a mode, too
+    #[arg(long, conflicts_with = "mode")]
+    pub(crate) stdio: bool,
+
     /// Report every defect of manifests
     #[arg(long)]
     pub(crate) check: bool,

@@ -19,7 +19,7 @@ use crate::panics;
 use crate::source::{self, Decoded, Source};
 
 /// Enough for the deepest expression that the analyzer reads, in a build without optimization.
-const STACK_BYTES: usize = 16 << 20;
+pub(crate) const STACK_BYTES: usize = 16 << 20;
 
 /// The bytes that are no UTF-8, by the path of the file that has them.
 type Faults = BTreeMap<Arc<str>, Vec<TextRange>>;
@@ -50,8 +50,12 @@ pub(crate) struct Judged {
 
 /// A pool of as many threads as asked for.
 pub(crate) fn pool(arguments: &Arguments) -> Result<rayon::ThreadPool> {
-    let threads = arguments.jobs.map_or(0, std::num::NonZero::get);
-    let builder = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES);
+    threads(arguments.jobs.map_or(0, std::num::NonZero::get))
+}
+
+/// A pool of `count` threads, or of as many as the machine has where that is 0.
+pub(crate) fn threads(count: usize) -> Result<rayon::ThreadPool> {
+    let builder = rayon::ThreadPoolBuilder::new().num_threads(count).stack_size(STACK_BYTES);
     builder.build().context("cannot start the threads")
 }
 

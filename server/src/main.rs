@@ -1,7 +1,7 @@
 //! `tileops-lsp`: finds every defect of an op manifest.
 //!
-//! `--check` reports defects, `--rows` prints the calls that workload rows determine, `--explain` prints the page of a
-//! code. This crate is the edge: files, arguments, formats and exit codes live here, all judgments in
+//! Without a mode it serves an editor on standard input and output. `--check` reports defects, `--rows` prints the calls
+//! that workload rows determine, `--explain` prints the page of a code. This crate is the edge: files, arguments, formats and exit codes live here, all judgments in
 //! `tileops-analyzer`.
 
 mod baseline;
@@ -13,8 +13,10 @@ mod discover;
 mod engine;
 mod exit;
 mod explain;
+mod findings;
 mod formulas;
 mod levels;
+mod lsp;
 mod notes;
 mod output;
 mod panics;
@@ -63,12 +65,6 @@ fn run(arguments: &Arguments, notes: &notes::Notes) -> anyhow::Result<Exit> {
         Mode::Check => check::run(arguments, notes),
         Mode::Rows => rows::run(arguments, notes),
         Mode::Explain(code) => explain::run(code, notes),
-        Mode::Server => {
-            notes.error(
-                "this build has no language server; `--check [PATH...]` reports defects, `--rows [PATH...]` prints \
-                 calls, `--explain CODE` explains a code, `--help` says more",
-            );
-            Ok(Exit::Failure)
-        }
+        Mode::Server => lsp::run(),
     }
 }

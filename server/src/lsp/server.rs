@@ -1,0 +1,143 @@
+//! The protocol's methods. Each puts what came into the queue of the documents' owner, at once and in order; a request
+//! then waits for its answer.
+
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use serde_json::Value;
+use tileops_analyzer::db::unless_stale;
+use tokio::sync::oneshot;
+use tower_lsp::LanguageServer;
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::lsp_types::*;
+
+use super::outbox::{Outbox, Outgoing};
+use super::session::Session;
+use super::settings::Settings;
+use super::snapshot::Snapshot;
+use super::state::Message;
+use super::{commands, requests, session};
+use crate::panics;
+
+/// What the methods need: the way to the documents' owner.
+pub(crate) struct Backend {
+    pub(crate) state: Sender<Message>,
+    pub(crate) outbox: Arc<Outbox>,
+    /// Whether the client can be told to ask for diagnostics again, as its raw message says.
+    pub(crate) refreshes_diagnostics: Arc<std::sync::atomic::AtomicBool>,
+}
+
+impl Backend {
+    /// Tells the owner of the documents. Where it is gone, the server is ending.
+    fn tell(&self, message: Message) {
+        let _ = self.state.send(message);
+    }
+
+    /// Answers a request from a snapshot of what is now.
+    async fn ask<P, T>(&self, name: &'static str, params: P, answer: fn(&Snapshot, P) -> Result<T>) -> Result<T>
+    where
+        P: Send + 'static,
+        T: Send + 'static,
+    {
+        let (sender, receiver) = oneshot::channel();
+        self.tell(Message::Read(Box::new(move |snapshot| {
+            // The client has cancelled the request already.
+            if sender.is_closed() {
+                return;
+            }
+            let answered = panics::catch(|| unless_stale(|| answer(&snapshot, params)));
+            let answered = match answered {
+                Ok(Some(answer)) => answer,
+                Ok(None) => Err(Error::content_modified()),
+                Err(panic) => {
+                    let text = format!("internal error in {name}: {panic}; this is a bug in tileops-lsp");
+                    snapshot.outbox.send(Outgoing::Log(MessageType::ERROR, text.clone()));
+                    Err(failure(text))
+                }
+            };
+            // Nobody waits for the answer of a request that was cancelled meanwhile.
+            let _ = sender.send(answered);
+        })));
+        receiver.await.unwrap_or_else(|_| Err(failure(format!("{name} was not answered: the server is ending"))))
+    }
+
+    /// `tileops/debugInfo`.
+    pub(crate) async fn debug_info(&self, params: Option<Value>) -> Result<Value> {
+        self.ask("tileops/debugInfo", params, commands::debug_request).await
+    }
+}
+
+fn failure(message: String) -> Error {
+    Error { code: ErrorCode::InternalError, message: message.into(), data: None }
+}
+
+#[tower_lsp::async_trait]
+impl LanguageServer for Backend {
+    async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
+        let mut warnings = Vec::new();
+        let options = params.initialization_options.as_ref().unwrap_or(&Value::Null);
+        let settings = Settings::read(options, &mut warnings);
+        let refreshes = self.refreshes_diagnostics.load(std::sync::atomic::Ordering::Acquire);
+        let session = Session::new(&params, &settings, refreshes);
+        let capabilities = session.capabilities();
+        self.tell(Message::Start(session, settings));
+        for warning in warnings {
+            self.tell(Message::Warn(warning));
+        }
+        let version = Some(env!("CARGO_PKG_VERSION").to_owned());
+        let server_info = Some(ServerInfo { name: "tileops-lsp".to_owned(), version });
+        Ok(InitializeResult { capabilities, server_info })
+    }
+
+    async fn initialized(&self, _: InitializedParams) {
+        self.outbox.open();
+        self.tell(Message::Ready);
+    }
+
+    async fn shutdown(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn did_open(&self, params: DidOpenTextDocumentParams) {
+        self.tell(Message::Open(params));
+    }
+
+    async fn did_change(&self, params: DidChangeTextDocumentParams) {
+        self.tell(Message::Change(params));
+    }
+
+    async fn did_close(&self, params: DidCloseTextDocumentParams) {
+        self.tell(Message::Close(params.text_document.uri));
+    }
+
+    async fn did_save(&self, params: DidSaveTextDocumentParams) {
+        self.tell(Message::Saved(params.text_document.uri));
+    }
+
+    async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
+        self.tell(Message::SettingsChanged(params.settings));
+    }
+
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        self.tell(Message::Watched(params));
+    }
+
+    async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
+        let paths = |folders: Vec<WorkspaceFolder>| {
+            folders.iter().filter_map(|folder| session::folder(&folder.uri)).collect::<Vec<_>>()
+        };
+        self.tell(Message::Folders { added: paths(params.event.added), removed: paths(params.event.removed) });
+    }
+
+    async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {
+        self.ask("textDocument/diagnostic", params, requests::diagnostic::document).await
+    }
+
+    async fn workspace_diagnostic(&self, params: WorkspaceDiagnosticParams) -> Result<WorkspaceDiagnosticReportResult> {
+        self.ask("workspace/diagnostic", params, requests::diagnostic::workspace).await
+    }
+
+    async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
+        self.ask("workspace/executeCommand", params, commands::execute).await
+    }
+}

@@ -1,0 +1,130 @@
+//! The workspace at one moment: what requests read. It does not change, and it says when it has become stale.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tileops_analyzer::db::AnalysisDb;
+use tileops_analyzer::text::TextRange;
+use tileops_analyzer::workspace::{FileKind, FileReport};
+use tower_lsp::lsp_types::{Diagnostic, Url};
+
+use super::convert;
+use super::outbox::Outbox;
+use super::positions::Positions;
+use super::session::Session;
+use super::settings::Settings;
+use super::uris;
+use crate::config::Config;
+use crate::findings::{self, Found, Reporting};
+use crate::source::Source;
+
+/// A file that is known.
+#[derive(Debug, Clone)]
+pub(crate) struct File {
+    /// Its address, as the client spells it where it has the file open.
+    pub(crate) url: Url,
+    /// Its text.
+    pub(crate) source: Arc<Source>,
+    /// The version, where the client has it open.
+    pub(crate) version: Option<i32>,
+    /// The root of its configuration: which project it is in.
+    pub(crate) project: PathBuf,
+    /// Whether it is part of a manifest by its place.
+    pub(crate) configured: bool,
+    /// What in it is not UTF-8.
+    pub(crate) faults: Arc<[TextRange]>,
+    /// Whether it is part of the workspace's manifests, and judged though it is not open.
+    pub(crate) listed: bool,
+}
+
+impl File {
+    /// Whether what is wrong with it is said.
+    pub(crate) fn is_judged(&self) -> bool {
+        self.listed || self.version.is_some()
+    }
+}
+
+/// The files under one configuration.
+#[derive(Clone)]
+pub(crate) struct Project {
+    pub(crate) config: Arc<Config>,
+    pub(crate) db: AnalysisDb,
+}
+
+/// The files that are known, by their keys.
+pub(crate) type Files = BTreeMap<Arc<str>, File>;
+
+/// The workspace at one moment.
+#[derive(Clone)]
+pub(crate) struct Snapshot {
+    pub(crate) session: Arc<Session>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) files: Arc<Files>,
+    pub(crate) projects: BTreeMap<PathBuf, Project>,
+    pub(crate) outbox: Arc<Outbox>,
+    /// Which moment it is.
+    pub(crate) revision: u64,
+    /// Which moment it has become meanwhile.
+    pub(crate) latest: Arc<AtomicU64>,
+}
+
+impl Snapshot {
+    /// Whether something has changed since.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.latest.load(Ordering::Acquire) != self.revision
+    }
+
+    /// The file with an address, and its key.
+    pub(crate) fn file(&self, uri: &Url) -> Option<(Arc<str>, &File)> {
+        let key = uris::key(uri);
+        let file = self.files.get(&key)?;
+        Some((key, file))
+    }
+
+    /// The analysis that a file is part of.
+    pub(crate) fn db(&self, file: &File) -> Option<&AnalysisDb> {
+        self.projects.get(&file.project).map(|project| &project.db)
+    }
+
+    /// What converts positions in a text.
+    pub(crate) fn positions<'s>(&self, source: &'s Source) -> Positions<'s> {
+        Positions { text: &source.text, lines: source.lines(), encoding: self.session.encoding }
+    }
+
+    /// What the analyzer found in a file.
+    pub(crate) fn report(&self, key: &str) -> Option<Arc<FileReport>> {
+        self.db(self.files.get(key)?)?.report(key)
+    }
+
+    /// What is wrong with a file.
+    pub(crate) fn diagnostics(&self, key: &str) -> Vec<Diagnostic> {
+        let (Some(file), Some(report)) = (self.files.get(key), self.report(key)) else { return Vec::new() };
+        if !file.is_judged() || matches!(report.kind, FileKind::Skipped(_)) {
+            return Vec::new();
+        }
+        let found = self.found(file, &report);
+        found.diagnostics.iter().map(|diagnostic| convert::diagnostic(self, diagnostic)).collect()
+    }
+
+    fn found(&self, file: &File, report: &FileReport) -> Found {
+        let Some(project) = self.projects.get(&file.project) else { return Found::default() };
+        let is_named = file.url.scheme() == "file";
+        let reporting = Reporting {
+            // The project's own word goes before the editor's.
+            level: &|code| match code.name {
+                // What has no name yet cannot have the wrong one.
+                "family-file" if !is_named => crate::levels::Level::Ignore,
+                _ => project.config.levels.level(&self.settings.codes, code),
+            },
+            unreached: self.settings.unreached,
+            selects: &|_| true,
+            locate: &|place| {
+                let (path, range) = project.db.locate(&report.path, place)?;
+                Some((self.files.get(&path)?.source.clone(), range))
+            },
+        };
+        findings::collect(&file.source, report.clone(), &file.faults, &reporting)
+    }
+}

@@ -1,0 +1,782 @@
+//! The one owner of the documents. Everything that changes them comes through one queue and is done in its order, on one
+//! thread; everything that reads them reads a snapshot, on others.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+
+use serde_json::Value;
+use tileops_analyzer::db::{AnalysisDb, unless_stale};
+use tileops_analyzer::workspace::{FileKind, folder};
+use tokio::sync::watch;
+use tower_lsp::lsp_types::{
+    DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidOpenTextDocumentParams, FileChangeType, MessageType,
+    Url,
+};
+
+use super::documents::Document;
+use super::load::{self, Loaded};
+use super::outbox::{Outbox, Outgoing, Progress, Refresh, StatusParams};
+use super::session::{self, Session};
+use super::settings::Settings;
+use super::snapshot::{File, Files, Project, Snapshot};
+use super::uris;
+use crate::config::{Config, Configs, FILE_NAME};
+use crate::discover::{is_yaml, normalized};
+use crate::panics;
+use crate::source::Source;
+use crate::{engine, formulas};
+
+/// What is done with a snapshot, on another thread.
+pub(crate) type Job = Box<dyn FnOnce(Snapshot) + Send>;
+
+/// What comes to the owner of the documents.
+pub(crate) enum Message {
+    /// The session begins.
+    Start(Session, Settings),
+    /// The client is ready to be asked things.
+    Ready,
+    Open(DidOpenTextDocumentParams),
+    Change(DidChangeTextDocumentParams),
+    Close(Url),
+    /// Files changed on disk.
+    Watched(DidChangeWatchedFilesParams),
+    /// A file was saved: what the client does not watch may have changed.
+    Saved(Url),
+    /// The client says that its settings changed, and perhaps what they are.
+    SettingsChanged(Value),
+    /// What the settings are.
+    Settings(Value),
+    /// Workspace folders came and went.
+    Folders {
+        added: Vec<PathBuf>,
+        removed: Vec<PathBuf>,
+    },
+    /// Files were read.
+    Loaded(Loaded),
+    /// Something to do with a snapshot of what is now.
+    Read(Job),
+    /// Diagnostics of these files were brought up to date.
+    Judged {
+        cross: BTreeSet<Arc<str>>,
+        changed: bool,
+    },
+    /// These files are left to be judged in the background.
+    Background {
+        left: Vec<Arc<str>>,
+        changed: bool,
+    },
+    /// What the user should see, once.
+    Warn(String),
+    /// What nobody should ever see.
+    Bug(String),
+}
+
+/// How many files the background judges before it looks up.
+const BATCH: usize = 16;
+
+/// The owner of the documents.
+pub(crate) struct State {
+    sender: Sender<Message>,
+    outbox: Arc<Outbox>,
+    /// Where requests are answered, and where diagnostics are made.
+    front: rayon::ThreadPool,
+    /// Where the rest of the workspace is judged, so that it keeps nobody waiting.
+    back: rayon::ThreadPool,
+    session: Arc<Session>,
+    settings: Arc<Settings>,
+    roots: Vec<PathBuf>,
+    configs: Configs,
+    /// The manifest folders that were asked to be read.
+    listed: BTreeSet<PathBuf>,
+    /// The folders of which every file is known.
+    known_folders: BTreeSet<PathBuf>,
+    documents: BTreeMap<Arc<str>, Document>,
+    files: Arc<Files>,
+    projects: BTreeMap<PathBuf, Project>,
+    revision: u64,
+    latest: Arc<AtomicU64>,
+    /// Open documents whose text is not in their project's database yet.
+    unflushed: BTreeSet<Arc<str>>,
+    /// Files whose diagnostics have to be made anew.
+    dirty: BTreeSet<Arc<str>>,
+    /// Folders in which other files may be touched by what changed.
+    cross: BTreeSet<Arc<str>>,
+    judging: bool,
+    background: VecDeque<Arc<str>>,
+    in_background: bool,
+    progress: Option<watch::Sender<Progress>>,
+    statuses: BTreeMap<Arc<str>, FileKind>,
+    warned: BTreeSet<String>,
+    /// Whether the client will be told to fetch diagnostics again when there is nothing else to do.
+    refresh: bool,
+}
+
+impl State {
+    pub(crate) fn new(sender: Sender<Message>, outbox: Arc<Outbox>) -> anyhow::Result<Self> {
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        Ok(State {
+            sender,
+            outbox,
+            front: engine::threads(threads.clamp(1, 4))?,
+            back: engine::threads(1)?,
+            session: Arc::new(Session::default()),
+            settings: Arc::default(),
+            roots: Vec::new(),
+            configs: Configs::default(),
+            listed: BTreeSet::new(),
+            known_folders: BTreeSet::new(),
+            documents: BTreeMap::new(),
+            files: Arc::default(),
+            projects: BTreeMap::new(),
+            revision: 0,
+            latest: Arc::default(),
+            unflushed: BTreeSet::new(),
+            dirty: BTreeSet::new(),
+            cross: BTreeSet::new(),
+            judging: false,
+            background: VecDeque::new(),
+            in_background: false,
+            progress: None,
+            statuses: BTreeMap::new(),
+            warned: BTreeSet::new(),
+            refresh: false,
+        })
+    }
+
+    /// Takes messages until nobody can send any.
+    pub(crate) fn run(mut self, messages: &Receiver<Message>) {
+        while let Ok(message) = messages.recv() {
+            // Everything that has come is taken before anything is judged: of a storm of edits the last text counts.
+            let mut next = Some(message);
+            while let Some(message) = next {
+                self.guarded("a notification", |state| state.take(message));
+                next = messages.try_recv().ok();
+            }
+            self.guarded("judging", State::settle);
+        }
+    }
+
+    fn guarded(&mut self, what: &str, action: impl FnOnce(&mut Self)) {
+        if let Err(panic) = panics::catch(|| action(self)) {
+            self.bug(&format!("{what}: {panic}"));
+        }
+    }
+
+    fn bug(&mut self, what: &str) {
+        let text = format!("internal error: {what}; this is a bug in tileops-lsp");
+        if self.warned.insert(text.clone()) {
+            self.outbox.send(Outgoing::Show(MessageType::ERROR, text.clone()));
+        }
+        self.outbox.send(Outgoing::Log(MessageType::ERROR, text));
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Start(session, settings) => {
+                self.roots = session.roots.clone();
+                self.session = Arc::new(session);
+                self.settings = Arc::new(settings);
+                self.list_workspace();
+            }
+            Message::Ready => {
+                if self.session.can.register_configuration {
+                    self.outbox.send(Outgoing::RegisterConfiguration);
+                }
+                if self.session.can.configuration {
+                    self.outbox.send(Outgoing::PullConfiguration);
+                }
+                self.watch();
+            }
+            Message::Open(params) => self.open(params),
+            Message::Change(params) => {
+                let key = uris::key(&params.text_document.uri);
+                // What is not open cannot change; the client hears of it from the requests that find nothing.
+                let Some(document) = self.documents.get_mut(&key) else { return };
+                document.apply(params.text_document.version, params.content_changes, self.session.encoding);
+                self.advance();
+                self.unflushed.insert(key);
+            }
+            Message::Close(uri) => self.close(&uri),
+            Message::Watched(params) => self.watched(&params),
+            Message::Saved(uri) => {
+                if uris::path(&uri).is_some_and(|path| path.file_name().is_some_and(|name| name == FILE_NAME)) {
+                    self.reconfigure();
+                }
+            }
+            Message::SettingsChanged(value) => {
+                if self.session.can.configuration {
+                    self.outbox.send(Outgoing::PullConfiguration);
+                } else if !value.is_null() {
+                    self.set(&value);
+                }
+            }
+            // A client without the section says null: what it said at the start holds.
+            Message::Settings(Value::Null) => {}
+            Message::Settings(value) => self.set(&value),
+            Message::Folders { added, removed } => {
+                self.roots.retain(|root| !removed.contains(root));
+                self.roots.extend(added);
+                self.reconfigure();
+            }
+            Message::Loaded(loaded) => self.loaded(loaded),
+            Message::Read(job) => {
+                self.flush();
+                let snapshot = self.snapshot();
+                self.front.spawn(move || job(snapshot));
+            }
+            Message::Judged { cross, changed } => {
+                self.judging = false;
+                self.cross.extend(cross);
+                self.refresh |= changed;
+            }
+            Message::Background { left, changed } => {
+                self.in_background = false;
+                for key in left.into_iter().rev() {
+                    self.background.push_front(key);
+                }
+                self.refresh |= changed;
+                self.report_progress();
+            }
+            Message::Warn(text) => self.warn(&text),
+            Message::Bug(what) => self.bug(&what),
+        }
+    }
+
+    // ---- documents
+
+    fn open(&mut self, params: DidOpenTextDocumentParams) {
+        let document = params.text_document;
+        let key = uris::key(&document.uri);
+        self.advance();
+        if let Some(path) = uris::path(&document.uri) {
+            self.know_folder_of(&path);
+        }
+        let (configured, project) = self.place(&document.uri);
+        let text: Arc<str> = document.text.as_str().into();
+        let listed = self.files.get(&key).is_some_and(|file| file.listed);
+        let file = File {
+            url: document.uri.clone(),
+            source: Arc::new(Source::new(key.clone(), text.clone())),
+            version: Some(document.version),
+            project: project.clone(),
+            configured,
+            faults: Arc::default(),
+            listed,
+        };
+        Arc::make_mut(&mut self.files).insert(key.clone(), file);
+        if let Some(project) = self.projects.get_mut(&project) {
+            project.db.set_files([(key.clone(), text, configured)]);
+        }
+        self.documents.insert(key.clone(), Document::new(document.uri, document.version, &document.text));
+        self.statuses.remove(&key);
+        self.touch(&key);
+    }
+
+    fn close(&mut self, uri: &Url) {
+        let key = uris::key(uri);
+        if self.documents.remove(&key).is_none() {
+            return;
+        }
+        self.advance();
+        self.unflushed.remove(&key);
+        self.statuses.remove(&key);
+        // What the client had in mind is gone: what counts is on disk.
+        let on_disk = uris::path(uri).and_then(|path| Some((load::read(&path)?, path)));
+        match on_disk {
+            Some((text, path)) => {
+                let listed = self.files.get(&key).is_some_and(|file| file.listed);
+                self.set_on_disk(&path, text, listed);
+            }
+            None => self.forget(&key),
+        }
+        self.touch(&key);
+    }
+
+    /// Puts edited texts where snapshots see them.
+    fn flush(&mut self) {
+        for key in std::mem::take(&mut self.unflushed) {
+            let Some(document) = self.documents.get(&key) else { continue };
+            let text = document.text();
+            let Some(file) = Arc::make_mut(&mut self.files).get_mut(&key) else { continue };
+            file.source = Arc::new(Source::new(key.clone(), text.clone()));
+            file.version = Some(document.version);
+            let (project, configured) = (file.project.clone(), file.configured);
+            if let Some(project) = self.projects.get_mut(&project) {
+                project.db.set_files([(key.clone(), text, configured)]);
+            }
+            self.touch(&key);
+        }
+    }
+
+    fn advance(&mut self) {
+        self.revision += 1;
+        self.latest.store(self.revision, Ordering::Release);
+    }
+
+    /// Marks a file, and the folder that may be touched with it.
+    fn touch(&mut self, key: &Arc<str>) {
+        self.dirty.insert(key.clone());
+        self.cross.insert(folder(key).into());
+    }
+
+    // ---- files on disk
+
+    /// Adds or replaces a file that is not open.
+    fn set_on_disk(&mut self, path: &Path, text: load::Text, listed: bool) {
+        let key = uris::path_key(path);
+        let Some(url) = uris::of_path(path) else { return };
+        let (configured, project) = self.place(&url);
+        let file = File {
+            url,
+            source: Arc::new(Source::new(key.clone(), text.text.clone())),
+            version: None,
+            project: project.clone(),
+            configured,
+            faults: text.faults,
+            listed,
+        };
+        Arc::make_mut(&mut self.files).insert(key.clone(), file);
+        if let Some(project) = self.projects.get_mut(&project) {
+            project.db.set_files([(key, text.text, configured)]);
+        }
+    }
+
+    fn forget(&mut self, key: &Arc<str>) {
+        let Some(file) = Arc::make_mut(&mut self.files).remove(key) else { return };
+        if let Some(project) = self.projects.get_mut(&file.project) {
+            project.db.remove_file(key);
+        }
+        self.outbox.publish(key, &file.url, self.revision, None, Vec::new());
+    }
+
+    /// Whether a file is part of a manifest by its place, and the project that it is in.
+    fn place(&mut self, uri: &Url) -> (bool, PathBuf) {
+        let Some(path) = uris::path(uri) else {
+            let config = Arc::new(Config::without_file(Path::new("")));
+            return (false, self.project(config));
+        };
+        let folder = path.parent().unwrap_or(&path).to_path_buf();
+        let config = self.config_of(&folder);
+        (config.holds(&path), self.project(config))
+    }
+
+    /// The configuration that holds in a folder.
+    fn config_of(&mut self, folder: &Path) -> Arc<Config> {
+        if let Some(config) = self.configs.of(folder) {
+            return config;
+        }
+        let root = session::root_of(&self.roots, folder).map_or(folder, PathBuf::as_path);
+        let mut config = Config::without_file(root);
+        if let Some(manifest) = &self.settings.manifest {
+            config.manifest = manifest.clone();
+        }
+        Arc::new(config)
+    }
+
+    /// The project of a configuration: a new one where there is none yet.
+    fn project(&mut self, config: Arc<Config>) -> PathBuf {
+        let root = config.root.clone();
+        if !self.projects.contains_key(&root) {
+            let mut problems = Vec::new();
+            let mut db = AnalysisDb::default();
+            db.set_formulas(formulas::read(&config, &mut problems));
+            for problem in problems {
+                self.warn(&format!("cannot read `{}`: {}", problem.path, problem.message));
+            }
+            self.projects.insert(root.clone(), Project { config, db });
+            self.say_config_notes();
+        }
+        root
+    }
+
+    /// Reads the other YAML files of a file's folder: a folder is one manifest.
+    fn know_folder_of(&mut self, path: &Path) {
+        let Some(folder) = path.parent() else { return };
+        if !self.known_folders.insert(folder.to_path_buf()) {
+            return;
+        }
+        for (path, text) in load::folder(folder) {
+            if !self.files.contains_key(&uris::path_key(&path)) {
+                self.set_on_disk(&path, text, false);
+            }
+        }
+    }
+
+    /// Has the manifests of the workspace folders read.
+    fn list_workspace(&mut self) {
+        if !self.settings.workspace {
+            return;
+        }
+        let mut folders = Vec::new();
+        for root in self.roots.clone() {
+            let config = self.config_of(&root);
+            folders.extend(config.manifest.iter().map(|folder| normalized(&config.root.join(folder))));
+            self.project(config);
+        }
+        folders.retain(|folder| self.listed.insert(folder.clone()));
+        if !folders.is_empty() {
+            let sender = self.sender.clone();
+            self.back.spawn(move || {
+                let loaded = panics::catch(|| load::manifests(&folders));
+                // Where nobody takes it, the server is ending.
+                let _ = sender.send(match loaded {
+                    Ok(loaded) => Message::Loaded(loaded),
+                    Err(panic) => Message::Bug(format!("reading the workspace: {panic}")),
+                });
+            });
+        }
+    }
+
+    fn loaded(&mut self, loaded: Loaded) {
+        self.advance();
+        let mut by_project: BTreeMap<PathBuf, Vec<(Arc<str>, Arc<str>, bool)>> = BTreeMap::new();
+        for (path, text) in loaded.files {
+            let key = uris::path_key(&path);
+            if let Some(file) = Arc::make_mut(&mut self.files).get_mut(&key) {
+                file.listed = true;
+                self.dirty.insert(key.clone());
+                if file.version.is_some() {
+                    continue;
+                }
+            }
+            let Some(url) = uris::of_path(&path) else { continue };
+            let (configured, project) = self.place(&url);
+            by_project.entry(project.clone()).or_default().push((key.clone(), text.text.clone(), configured));
+            let source = Arc::new(Source::new(key.clone(), text.text));
+            let file = File { url, source, version: None, project, configured, faults: text.faults, listed: true };
+            Arc::make_mut(&mut self.files).insert(key.clone(), file);
+            self.cross.insert(folder(&key).into());
+            self.background.push_back(key);
+        }
+        for (project, files) in by_project {
+            if let Some(project) = self.projects.get_mut(&project) {
+                project.db.set_files(files);
+            }
+        }
+        // What is open is judged again with all that it names.
+        self.dirty.extend(self.documents.keys().cloned());
+        // The background looks at every file; folders are looked at again when one of their files changes.
+        self.cross.clear();
+        if self.session.can.progress && !self.background.is_empty() {
+            let (sender, receiver) = watch::channel(Progress::default());
+            self.progress = Some(sender);
+            self.outbox.send(Outgoing::Progress(receiver));
+            self.report_progress();
+        }
+    }
+
+    fn report_progress(&mut self) {
+        let left = self.background.len();
+        if let Some(progress) = &self.progress {
+            if left == 0 && !self.in_background {
+                self.progress = None;
+                return;
+            }
+            progress.send_modify(|progress| {
+                progress.total = progress.total.max(left);
+                progress.done = progress.total - left;
+            });
+        }
+    }
+
+    fn watched(&mut self, params: &DidChangeWatchedFilesParams) {
+        let mut configuration = false;
+        for event in &params.changes {
+            let Some(path) = uris::path(&event.uri) else { continue };
+            let key = uris::path_key(&path);
+            // The client's own text of an open document is what counts.
+            if self.documents.contains_key(&key) {
+                continue;
+            }
+            let is_source = path.extension().is_some_and(|extension| extension == "py" || extension == "rs");
+            if is_source || path.file_name().is_some_and(|name| name == FILE_NAME) {
+                configuration = true;
+            } else if event.typ == FileChangeType::DELETED {
+                self.advance();
+                self.delete(&key);
+            } else if is_yaml(&path) {
+                let listed = self.listed.iter().any(|folder| path.starts_with(folder));
+                let is_known = path.parent().is_some_and(|folder| self.known_folders.contains(folder));
+                if !listed && !is_known {
+                    continue;
+                }
+                self.advance();
+                match load::read(&path) {
+                    Some(text) => self.set_on_disk(&path, text, listed),
+                    None => self.forget(&key),
+                }
+                self.touch(&key);
+            }
+        }
+        if configuration {
+            self.reconfigure();
+        }
+    }
+
+    /// A file is gone, or a folder with everything in it.
+    fn delete(&mut self, key: &Arc<str>) {
+        let within = format!("{key}/");
+        let gone = self.files.keys().filter(|known| *known == key || known.starts_with(&within));
+        let gone: Vec<_> = gone.filter(|known| !self.documents.contains_key(*known)).cloned().collect();
+        for key in gone {
+            self.forget(&key);
+            self.cross.insert(folder(&key).into());
+        }
+    }
+
+    // ---- configuration
+
+    fn set(&mut self, value: &Value) {
+        let mut warnings = Vec::new();
+        let settings = Settings::read(value, &mut warnings);
+        for warning in warnings {
+            self.warn(&warning);
+        }
+        if settings == *self.settings {
+            return;
+        }
+        let places = settings.manifest != self.settings.manifest || settings.workspace != self.settings.workspace;
+        self.settings = Arc::new(settings);
+        if places {
+            self.reconfigure();
+        } else {
+            self.advance();
+            self.judge_everything();
+        }
+        if self.session.can.refresh_hints {
+            self.outbox.send(Outgoing::Refresh(Refresh::Hints));
+        }
+        if self.session.can.refresh_lenses {
+            self.outbox.send(Outgoing::Refresh(Refresh::Lenses));
+        }
+    }
+
+    /// Says something to the user, once.
+    fn warn(&mut self, text: &str) {
+        if self.warned.insert(text.to_owned()) {
+            self.outbox.send(Outgoing::Show(MessageType::WARNING, text.to_owned()));
+        }
+    }
+
+    fn say_config_notes(&mut self) {
+        let notes = std::mem::take(&mut self.configs.notes);
+        for note in notes {
+            let line = note.source.lines().line(note.range.start()) + 1;
+            let help = note.help.map_or_else(String::new, |help| format!("; {help}"));
+            self.warn(&format!("{}:{line}: {}{help}", note.source.path, note.message));
+        }
+        for (path, message) in std::mem::take(&mut self.configs.unreadable) {
+            self.warn(&format!("cannot read `{}`: {message}", path.display()));
+        }
+    }
+
+    /// Begins anew with what is on disk and in the client's documents: what places mean has changed.
+    fn reconfigure(&mut self) {
+        self.advance();
+        self.flush();
+        self.configs = Configs::default();
+        self.projects.clear();
+        self.listed.clear();
+        self.known_folders.clear();
+        self.background.clear();
+        self.statuses.clear();
+        let before = std::mem::take(&mut self.files);
+        for (key, file) in before.iter().filter(|(key, _)| !self.documents.contains_key(*key)) {
+            // Those that are still part of the workspace are read again.
+            self.outbox.publish(key, &file.url, self.revision, None, Vec::new());
+        }
+        let open: Vec<Url> = self.documents.values().map(|document| document.url.clone()).collect();
+        for uri in open {
+            if let Some(path) = uris::path(&uri) {
+                self.know_folder_of(&path);
+            }
+            let key = uris::key(&uri);
+            let (configured, project) = self.place(&uri);
+            let Some(document) = self.documents.get(&key) else { continue };
+            let text = document.text();
+            let file = File {
+                url: uri,
+                source: Arc::new(Source::new(key.clone(), text.clone())),
+                version: Some(document.version),
+                project: project.clone(),
+                configured,
+                faults: Arc::default(),
+                listed: false,
+            };
+            Arc::make_mut(&mut self.files).insert(key.clone(), file);
+            if let Some(project) = self.projects.get_mut(&project) {
+                project.db.set_files([(key.clone(), text, configured)]);
+            }
+            self.dirty.insert(key);
+        }
+        self.list_workspace();
+        self.watch();
+        self.refresh = true;
+    }
+
+    fn judge_everything(&mut self) {
+        self.dirty.extend(self.documents.keys().cloned());
+        self.background = self.files.iter().filter(|(_, file)| file.listed).map(|(key, _)| key.clone()).collect();
+        self.refresh = true;
+    }
+
+    /// Asks the client to say what happens to the files that matter.
+    fn watch(&mut self) {
+        if !self.session.can.register_watchers {
+            return;
+        }
+        let mut folders: Vec<PathBuf> = self.listed.iter().cloned().collect();
+        let mut globs = vec![format!("**/{FILE_NAME}")];
+        for project in self.projects.values() {
+            for source in formulas::sources(&project.config) {
+                globs.push(format!("{}/**/*.{{py,rs}}", uris::path_key(&source)));
+                globs.push(uris::path_key(&source).to_string());
+            }
+        }
+        folders.retain(|folder| folder.is_absolute());
+        globs.extend(folders.iter().map(|folder| format!("{}/**/*.{{yaml,yml}}", uris::path_key(folder))));
+        self.outbox.send(Outgoing::Watch(load::watchers(globs)));
+    }
+
+    // ---- judging
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            session: self.session.clone(),
+            settings: self.settings.clone(),
+            files: self.files.clone(),
+            projects: self.projects.clone(),
+            outbox: self.outbox.clone(),
+            revision: self.revision,
+            latest: self.latest.clone(),
+        }
+    }
+
+    /// Starts whatever has to be done about what changed.
+    fn settle(&mut self) {
+        self.flush();
+        if !self.judging && !(self.dirty.is_empty() && self.cross.is_empty()) {
+            self.judging = true;
+            let snapshot = self.snapshot();
+            let (dirty, cross) = (std::mem::take(&mut self.dirty), std::mem::take(&mut self.cross));
+            self.say_statuses_of(&dirty);
+            let sender = self.sender.clone();
+            self.front.spawn(move || {
+                let message = judge_changed(&snapshot, &dirty, cross);
+                drop(snapshot);
+                // Where nobody takes it, the server is ending.
+                let _ = sender.send(message);
+            });
+        }
+        if !self.judging && !self.in_background && !self.background.is_empty() {
+            self.in_background = true;
+            let files: Vec<_> = self.background.drain(..self.background.len().min(BATCH)).collect();
+            let snapshot = self.snapshot();
+            let sender = self.sender.clone();
+            self.back.spawn(move || {
+                let message = judge_in_background(&snapshot, files);
+                drop(snapshot);
+                let _ = sender.send(message);
+            });
+        }
+        let idle = !self.judging && !self.in_background && self.background.is_empty();
+        if idle && self.refresh {
+            self.refresh = false;
+            if self.session.pull {
+                self.outbox.send(Outgoing::Refresh(Refresh::Diagnostics));
+            }
+        }
+    }
+
+    /// Says what open documents are, where that is news.
+    fn say_statuses_of(&mut self, keys: &BTreeSet<Arc<str>>) {
+        for key in keys {
+            let Some((file, document)) = self.files.get(key).zip(self.documents.get(key)) else { continue };
+            let Some(kind) = self.projects.get(&file.project).and_then(|project| project.db.kind(key)) else {
+                continue;
+            };
+            if self.statuses.insert(key.clone(), kind) == Some(kind) {
+                continue;
+            }
+            self.outbox.send(Outgoing::Status(status(document.url.clone(), file.configured, kind)));
+        }
+    }
+}
+
+/// What is said of a file that is open.
+fn status(uri: Url, configured: bool, kind: FileKind) -> StatusParams {
+    let place = if configured { "it is in a manifest folder" } else { "its content is that of one" };
+    let (manifest, kind, reason) = match kind {
+        FileKind::Manifest => (true, "manifest", place),
+        FileKind::Types => (true, "types", place),
+        FileKind::Skipped(reason) => (false, "none", reason),
+    };
+    StatusParams { uri, manifest, kind: kind.to_owned(), reason: reason.to_owned() }
+}
+
+/// Publishes what is wrong with one file; nothing where the snapshot has become stale. A panic is said, and costs this
+/// file's news alone.
+fn publish(snapshot: &Snapshot, key: &Arc<str>) -> Option<()> {
+    let file = snapshot.files.get(key)?;
+    match panics::catch(|| unless_stale(|| snapshot.diagnostics(key))) {
+        Ok(Some(found)) => {
+            if !snapshot.session.pull {
+                snapshot.outbox.publish(key, &file.url, snapshot.revision, file.version, found);
+            }
+            Some(())
+        }
+        Ok(None) => None,
+        Err(panic) => {
+            let text = format!("internal error in `{key}`: {panic}; this is a bug in tileops-lsp");
+            snapshot.outbox.send(Outgoing::Log(MessageType::ERROR, text));
+            Some(())
+        }
+    }
+}
+
+/// Judges the files that changed, then those that the change may touch.
+fn judge_changed(snapshot: &Snapshot, dirty: &BTreeSet<Arc<str>>, cross: BTreeSet<Arc<str>>) -> Message {
+    let is_open = |key: &&Arc<str>| snapshot.files.get(*key).is_some_and(|file| file.version.is_some());
+    let (open, closed): (Vec<_>, Vec<_>) = dirty.iter().partition(is_open);
+    let mut folders = cross.iter();
+    let all = open.into_iter().chain(closed);
+    // In the total order of keys a folder's files stand together, but so do those of the folders in it.
+    let beside = folders.by_ref().flat_map(|of| {
+        let within: Arc<str> = format!("{of}/").into();
+        snapshot
+            .files
+            .range(within.clone()..)
+            .take_while(move |(key, _)| key.starts_with(&*within))
+            .map(|(key, _)| key)
+            .filter(move |key| folder(key) == &**of && !dirty.contains(*key))
+    });
+    for key in all.chain(beside) {
+        if snapshot.is_stale() {
+            // What is dirty is so again by what made this stale, or is in one of these folders.
+            let folders = dirty.iter().map(|key| Arc::from(folder(key)));
+            return Message::Judged { cross: cross.iter().cloned().chain(folders).collect(), changed: false };
+        }
+        if snapshot.files.get(key).is_some_and(|file| file.is_judged()) && publish(snapshot, key).is_none() {
+            let folders = dirty.iter().map(|key| Arc::from(folder(key)));
+            return Message::Judged { cross: cross.iter().cloned().chain(folders).collect(), changed: false };
+        }
+    }
+    Message::Judged { cross: BTreeSet::new(), changed: !cross.is_empty() }
+}
+
+/// Judges files until something more urgent comes.
+fn judge_in_background(snapshot: &Snapshot, files: Vec<Arc<str>>) -> Message {
+    let mut files = files.into_iter();
+    let mut changed = false;
+    while let Some(key) = files.next() {
+        if snapshot.is_stale() || publish(snapshot, &key).is_none() && snapshot.files.contains_key(&key) {
+            let left = std::iter::once(key).chain(files).collect();
+            return Message::Background { left, changed };
+        }
+        changed = true;
+    }
+    Message::Background { left: Vec::new(), changed }
+}

@@ -1,0 +1,7 @@
+//! Sessions with the real server, over its real pipes.
+
+mod client;
+mod diagnostics;
+mod ends;
+mod faults;
+mod project;
