@@ -348,3 +348,19 @@ fn the_page_is_whole_and_record_text_stays_text() {
     let markup = page.split("<script>").next().expect("a head");
     assert!(!markup.contains("http://") && !markup.contains("https://") && !markup.contains("src="));
 }
+
+#[test]
+fn the_documentations_worked_example_is_what_the_program_prints() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = fs::read_to_string(root.join("docs/roofline.md")).expect("the page").replace("\r\n", "\n");
+    let block = |language: &str| {
+        let (_, rest) = text.split_once("## A worked example").expect("the example");
+        let (_, rest) = rest.split_once(&format!("```{language}\n")).expect("a block");
+        rest.split_once("```").expect("its end").0
+    };
+    let project = Project::new(&[("r.jsonl", block("json"))]);
+    let profile = root.join("profiles/h200.yaml");
+    let output = project.run(&["r.jsonl", "--profile", &profile.to_string_lossy()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output), block("text"));
+}
