@@ -601,13 +601,13 @@ impl Work<'_> {
             for literal in known {
                 let candidate = if in_string { literal.clone() } else { format!("'{literal}'") };
                 // Where a misplaced string is no defect of its own, only what is compared with tells.
-                if fits(&candidate) && !probe_is_loose(&probe, base) {
-                    if let Some(item) = self.add(&literal, CompletionKind::Word, "literal", "")
-                        && !in_string
-                    {
-                        item.label = format!("'{literal}'");
-                        item.edit.text = format!("{quote}{literal}{quote}");
-                    }
+                if fits(&candidate)
+                    && !probe_is_loose(&probe, base)
+                    && let Some(item) = self.add(&literal, CompletionKind::Word, "literal", "")
+                    && !in_string
+                {
+                    item.label = format!("'{literal}'");
+                    item.edit.text = format!("{quote}{literal}{quote}");
                 }
             }
             if in_string {

@@ -19,13 +19,11 @@ pub struct HintKinds {
     pub derived_bytes: bool,
     /// The bytes of each row.
     pub row_bytes: bool,
-    /// How an explicit `bytes` differs from the derived sum.
-    pub bytes_difference: bool,
 }
 
 impl Default for HintKinds {
     fn default() -> Self {
-        HintKinds { derived_bytes: true, row_bytes: true, bytes_difference: true }
+        HintKinds { derived_bytes: true, row_bytes: true }
     }
 }
 
@@ -238,7 +236,7 @@ pub(crate) fn readable(bytes: u128) -> String {
     // Two decimals, cut rather than rounded, so that a size is never shown as more than it is.
     let whole = bytes / size;
     let rest = (bytes % size) * 100 / size;
-    let exact = bytes % size == 0;
+    let exact = bytes.is_multiple_of(size);
     match exact {
         true => format!("{whole} {}", UNITS[unit]),
         false => format!("{whole}.{rest:02} {}", UNITS[unit]),

@@ -149,10 +149,13 @@ struct Collector<'s> {
     in_expression: bool,
 }
 
+/// A family's formals and their kinds.
+type Formals<'s> = &'s [(Arc<str>, Kind)];
+
 /// What an expression can name besides the entry's own names.
 struct Within<'s> {
     /// The family whose case it is, and its formals.
-    family: Option<(Arc<str>, &'s [(Arc<str>, Kind)])>,
+    family: Option<(Arc<str>, Formals<'s>)>,
     /// The constructor whose invariant it is: its ADT and its fields.
     fields: Option<&'s Arc<Adt>>,
     locals: Vec<(Arc<str>, TextRange)>,

@@ -174,7 +174,7 @@ pub fn rename(db: &AnalysisDb, path: &str, offset: TextSize, new: &str) -> Resul
     match &mention.subject {
         Subject::Name(_) | Subject::Family(_) => {
             let scope = site.analysis.as_ref().map(|analysis| &analysis.scope);
-            if &*site.slice(mention.range) != new
+            if site.slice(mention.range) != new
                 && scope.is_some_and(|scope| scope.get(new).is_some() || scope.family(new).is_some())
             {
                 return Err(format!("`{new}` is declared in this entry already"));

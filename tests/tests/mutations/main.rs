@@ -4,6 +4,8 @@
 //! it, keeping the reasons. `MUTATE=<folder>` prints the table and the worst cascades of every mutant of a folder
 //! instead, and `MUTATE_ONLY=<operator>` those of one operator.
 
+#![allow(clippy::print_stdout, reason = "asked for by hand, it prints its outcome")]
+
 mod operators;
 mod text;
 
