@@ -12,6 +12,9 @@ use crate::diagnostic::{Diagnostic, Level, Related};
 use crate::levels;
 use crate::source::Source;
 
+/// Characters of a file.
+pub(crate) type Location = (Arc<Source>, TextRange);
+
 /// How the findings of a file are reported.
 pub(crate) struct Reporting<'r> {
     /// The level of each code.
@@ -21,7 +24,7 @@ pub(crate) struct Reporting<'r> {
     /// Which entries are looked at; nothing stands for the file.
     pub(crate) selects: &'r dyn Fn(&Option<Arc<str>>) -> bool,
     /// Where a place stands that a defect names.
-    pub(crate) locate: &'r dyn Fn(&Place) -> Option<(Arc<Source>, TextRange)>,
+    pub(crate) locate: &'r dyn Fn(&Place) -> Option<Location>,
 }
 
 /// What is reported of a file.

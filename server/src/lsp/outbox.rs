@@ -54,7 +54,6 @@ pub(crate) enum Refresh {
     Diagnostics,
     Hints,
     Lenses,
-    Tokens,
 }
 
 /// A message, or a request whose answer comes back as a [`Message`] or not at all.
@@ -158,12 +157,6 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// The files of which something is published.
-    pub(crate) fn published(&self) -> Vec<Arc<str>> {
-        let waiting = self.lock();
-        waiting.last.iter().filter(|(_, last)| !last.diagnostics.is_empty()).map(|(key, _)| key.clone()).collect()
-    }
-
     fn take_file(&self) -> Option<(Url, Option<i32>, Vec<Diagnostic>)> {
         let mut waiting = self.lock();
         let key = waiting.files.pop_front()?;
@@ -249,7 +242,6 @@ async fn send(message: Outgoing, client: &Client, answers: &Sender<Message>, wat
                     Refresh::Diagnostics => client.workspace_diagnostic_refresh().await,
                     Refresh::Hints => client.inlay_hint_refresh().await,
                     Refresh::Lenses => client.code_lens_refresh().await,
-                    Refresh::Tokens => client.semantic_tokens_refresh().await,
                 };
             });
         }
@@ -326,6 +318,6 @@ mod tests {
         outbox.publish(&key, &url, 2, None, vec![diagnostic("x")]);
         outbox.publish(&key, &url, 3, None, Vec::new());
         assert!(outbox.take_file().is_some_and(|(_, _, found)| found.is_empty()));
-        assert!(outbox.published().is_empty() && outbox.lock().last.is_empty());
+        assert!(outbox.lock().last.is_empty());
     }
 }

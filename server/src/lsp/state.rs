@@ -77,6 +77,9 @@ pub(crate) enum Message {
 /// How many files the background judges before it looks up.
 const BATCH: usize = 16;
 
+/// A file's path, its text, and whether a configuration takes it for a manifest.
+type TextOfFile = (Arc<str>, Arc<str>, bool);
+
 /// The owner of the documents.
 pub(crate) struct State {
     sender: Sender<Message>,
@@ -432,7 +435,7 @@ impl State {
 
     fn loaded(&mut self, loaded: Loaded) {
         self.advance();
-        let mut by_project: BTreeMap<PathBuf, Vec<(Arc<str>, Arc<str>, bool)>> = BTreeMap::new();
+        let mut by_project: BTreeMap<PathBuf, Vec<TextOfFile>> = BTreeMap::new();
         for (path, text) in loaded.files {
             let key = uris::path_key(&path);
             if let Some(file) = Arc::make_mut(&mut self.files).get_mut(&key) {
@@ -658,7 +661,8 @@ impl State {
     /// Starts whatever has to be done about what changed.
     fn settle(&mut self) {
         self.flush();
-        if !self.judging && !(self.dirty.is_empty() && self.cross.is_empty()) {
+        let waits = !self.dirty.is_empty() || !self.cross.is_empty();
+        if waits && !self.judging {
             self.judging = true;
             let snapshot = self.snapshot();
             let (dirty, cross) = (std::mem::take(&mut self.dirty), std::mem::take(&mut self.cross));

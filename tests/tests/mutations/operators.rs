@@ -250,7 +250,7 @@ impl<'t> Entry<'t> {
         if site.is("signature.forall|params|inputs|let|types") {
             // Unless nothing stands in it.
             let used = self.names_of(key).iter().any(|name| !self.uses_of(name, None).is_empty());
-            return (wrong(used || key == "inputs"), Vec::from([0..self.text.len()]));
+            return (wrong(used || key == "inputs"), std::iter::once(0..self.text.len()).collect());
         }
         if site.is("signature.outputs") {
             let names = self.names_of(key);
