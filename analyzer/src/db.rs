@@ -261,16 +261,12 @@ fn file_report(db: &dyn Db, project: Project, source: Source) -> Arc<FileReport>
     Arc::new(FileReport::assemble(path, &outline, types.as_deref(), judged))
 }
 
-/// Runs `action`, which asks a snapshot. Gives nothing where a newer text has made the snapshot stale meanwhile. A panic
-/// in `action` remains one.
+/// Runs `action`, which asks a snapshot. Gives nothing where a newer text has made the snapshot stale meanwhile, or where
+/// another thread was computing what this one waited for and came to no end: by a newer text, too, or by a panic, which
+/// that thread has. A panic in `action` remains one.
 pub fn unless_stale<T>(action: impl FnOnce() -> T) -> Option<T> {
     // What was being computed when it was cancelled is not looked at again.
-    match salsa::Cancelled::catch(std::panic::AssertUnwindSafe(action)) {
-        Ok(value) => Some(value),
-        // Another thread was computing what this one waited for, and panicked.
-        Err(salsa::Cancelled::PropagatedPanic) => std::panic::resume_unwind(Box::new("an analysis panicked elsewhere")),
-        Err(_) => None,
-    }
+    salsa::Cancelled::catch(std::panic::AssertUnwindSafe(action)).ok()
 }
 
 impl Default for AnalysisDb {

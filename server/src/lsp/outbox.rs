@@ -53,7 +53,6 @@ pub(crate) struct StatusParams {
 pub(crate) enum Refresh {
     Diagnostics,
     Hints,
-    Lenses,
 }
 
 /// A message, or a request whose answer comes back as a [`Message`] or not at all.
@@ -241,7 +240,6 @@ async fn send(message: Outgoing, client: &Client, answers: &Sender<Message>, wat
                 let _ = match what {
                     Refresh::Diagnostics => client.workspace_diagnostic_refresh().await,
                     Refresh::Hints => client.inlay_hint_refresh().await,
-                    Refresh::Lenses => client.code_lens_refresh().await,
                 };
             });
         }

@@ -100,9 +100,8 @@ impl Positions<'_> {
         Range { start: self.position(range.start()), end: self.position(range.end()) }
     }
 
-    /// The byte offset of a position, the inverse of [`Positions::position`]: the tests hold one against the other. One
-    /// past the end of its line is the line's end, one past the last line is the text's end.
-    #[cfg(test)]
+    /// The byte offset of a position. One past the end of its line is the line's end, one past the last line is the
+    /// text's end.
     pub(crate) fn offset(&self, position: Position) -> TextSize {
         if position.line >= self.lines.line_count() {
             return TextSize::of(self.text);
@@ -113,6 +112,12 @@ impl Positions<'_> {
         let line = without_break(line);
         let within = self.encoding.byte_of_column(line, position.character);
         start + TextSize::try_from(within).unwrap_or_default()
+    }
+
+    /// The byte range of a range; one that runs backwards is read forwards.
+    pub(crate) fn text_range(&self, range: Range) -> TextRange {
+        let (a, b) = (self.offset(range.start), self.offset(range.end));
+        TextRange::new(a.min(b), a.max(b))
     }
 }
 

@@ -140,4 +140,63 @@ impl LanguageServer for Backend {
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
         self.ask("workspace/executeCommand", params, commands::execute).await
     }
+
+    async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
+        self.ask("textDocument/completion", params, requests::completion::completion).await
+    }
+
+    async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
+        self.ask("textDocument/hover", params, requests::hover::hover).await
+    }
+
+    async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
+        self.ask("textDocument/inlayHint", params, requests::inlay_hint::inlay_hint).await
+    }
+
+    async fn goto_definition(&self, params: GotoDefinitionParams) -> Result<Option<GotoDefinitionResponse>> {
+        self.ask("textDocument/definition", params, requests::navigation::definition).await
+    }
+
+    async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {
+        self.ask("textDocument/references", params, requests::navigation::references).await
+    }
+
+    async fn document_highlight(&self, params: DocumentHighlightParams) -> Result<Option<Vec<DocumentHighlight>>> {
+        self.ask("textDocument/documentHighlight", params, requests::navigation::highlights).await
+    }
+
+    async fn prepare_rename(&self, params: TextDocumentPositionParams) -> Result<Option<PrepareRenameResponse>> {
+        self.ask("textDocument/prepareRename", params, requests::navigation::prepare_rename).await
+    }
+
+    async fn rename(&self, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
+        self.ask("textDocument/rename", params, requests::navigation::rename).await
+    }
+
+    async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
+        self.ask("textDocument/documentSymbol", params, requests::symbols::document).await
+    }
+
+    async fn symbol(&self, params: WorkspaceSymbolParams) -> Result<Option<Vec<SymbolInformation>>> {
+        self.ask("workspace/symbol", params, requests::symbols::workspace).await
+    }
+
+    async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {
+        self.ask("textDocument/foldingRange", params, requests::symbols::folding).await
+    }
+
+    async fn selection_range(&self, params: SelectionRangeParams) -> Result<Option<Vec<SelectionRange>>> {
+        self.ask("textDocument/selectionRange", params, requests::symbols::selection).await
+    }
+
+    async fn semantic_tokens_full(&self, params: SemanticTokensParams) -> Result<Option<SemanticTokensResult>> {
+        self.ask("textDocument/semanticTokens/full", params, requests::semantic_tokens::full).await
+    }
+
+    async fn semantic_tokens_range(
+        &self,
+        params: SemanticTokensRangeParams,
+    ) -> Result<Option<SemanticTokensRangeResult>> {
+        self.ask("textDocument/semanticTokens/range", params, requests::semantic_tokens::range).await
+    }
 }

@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 
 use tower_lsp::lsp_types::{
-    ClientCapabilities, DiagnosticOptions, DiagnosticServerCapabilities, ExecuteCommandOptions, InitializeParams,
-    MarkupKind, OneOf, SaveOptions, ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, Url, WorkspaceFoldersServerCapabilities,
-    WorkspaceServerCapabilities,
+    ClientCapabilities, CompletionOptions, DiagnosticOptions, DiagnosticServerCapabilities, ExecuteCommandOptions,
+    FoldingRangeProviderCapability, HoverProviderCapability, InitializeParams, MarkupKind, OneOf, RenameOptions,
+    SaveOptions, SelectionRangeProviderCapability, SemanticTokensFullOptions, SemanticTokensOptions,
+    SemanticTokensServerCapabilities, ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind,
+    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, Url, WorkDoneProgressOptions,
+    WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 
 use super::commands;
 use super::positions::Encoding;
+use super::requests;
 use super::settings::Settings;
 use super::uris;
 
@@ -38,20 +41,14 @@ pub(crate) struct Can {
     pub(crate) register_watchers: bool,
     pub(crate) refresh_diagnostics: bool,
     pub(crate) refresh_hints: bool,
-    pub(crate) refresh_lenses: bool,
-    pub(crate) refresh_tokens: bool,
     pub(crate) related: bool,
     pub(crate) code_links: bool,
     pub(crate) unnecessary: bool,
     pub(crate) diagnostic_data: bool,
-    pub(crate) versions: bool,
     pub(crate) markdown: bool,
     pub(crate) snippets: bool,
-    pub(crate) label_details: bool,
     pub(crate) nested_symbols: bool,
-    pub(crate) line_folding: bool,
     pub(crate) document_changes: bool,
-    pub(crate) action_literals: bool,
 }
 
 impl Session {
@@ -101,6 +98,31 @@ impl Session {
                 commands: commands::NAMES.iter().map(|&name| name.to_owned()).collect(),
                 ..ExecuteCommandOptions::default()
             }),
+            completion_provider: Some(CompletionOptions {
+                trigger_characters: Some([".", "(", "\"", "[", "{", ",", " "].map(str::to_owned).to_vec()),
+                ..CompletionOptions::default()
+            }),
+            hover_provider: Some(HoverProviderCapability::Simple(true)),
+            inlay_hint_provider: Some(OneOf::Left(true)),
+            definition_provider: Some(OneOf::Left(true)),
+            references_provider: Some(OneOf::Left(true)),
+            document_highlight_provider: Some(OneOf::Left(true)),
+            rename_provider: Some(OneOf::Right(RenameOptions {
+                prepare_provider: Some(true),
+                work_done_progress_options: WorkDoneProgressOptions::default(),
+            })),
+            document_symbol_provider: Some(OneOf::Left(true)),
+            workspace_symbol_provider: Some(OneOf::Left(true)),
+            folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
+            selection_range_provider: Some(SelectionRangeProviderCapability::Simple(true)),
+            semantic_tokens_provider: Some(SemanticTokensServerCapabilities::SemanticTokensOptions(
+                SemanticTokensOptions {
+                    legend: requests::semantic_tokens::legend(),
+                    range: Some(true),
+                    full: Some(SemanticTokensFullOptions::Bool(true)),
+                    ..SemanticTokensOptions::default()
+                },
+            )),
             workspace: Some(WorkspaceServerCapabilities {
                 workspace_folders: Some(WorkspaceFoldersServerCapabilities {
                     supported: Some(true),
@@ -133,34 +155,20 @@ impl Can {
             refresh_hints: workspace
                 .and_then(|workspace| workspace.inlay_hint.as_ref())
                 .is_some_and(|capability| yes(capability.refresh_support)),
-            refresh_lenses: workspace
-                .and_then(|workspace| workspace.code_lens.as_ref())
-                .is_some_and(|capability| yes(capability.refresh_support)),
-            refresh_tokens: workspace
-                .and_then(|workspace| workspace.semantic_tokens.as_ref())
-                .is_some_and(|capability| yes(capability.refresh_support)),
             related: published.is_some_and(|published| yes(published.related_information)),
             code_links: published.is_some_and(|published| yes(published.code_description_support)),
             unnecessary: published.is_some_and(|published| published.tag_support.is_some()),
             diagnostic_data: published.is_some_and(|published| yes(published.data_support)),
-            versions: published.is_some_and(|published| yes(published.version_support)),
             markdown: document
                 .and_then(|document| document.hover.as_ref()?.content_format.as_ref())
                 .is_some_and(|formats| formats.contains(&MarkupKind::Markdown)),
             snippets: item.is_some_and(|item| yes(item.snippet_support)),
-            label_details: item.is_some_and(|item| yes(item.label_details_support)),
             nested_symbols: document
                 .and_then(|document| document.document_symbol.as_ref())
                 .is_some_and(|symbols| yes(symbols.hierarchical_document_symbol_support)),
-            line_folding: document
-                .and_then(|document| document.folding_range.as_ref())
-                .is_some_and(|folding| yes(folding.line_folding_only)),
             document_changes: workspace
                 .and_then(|workspace| workspace.workspace_edit.as_ref())
                 .is_some_and(|edit| yes(edit.document_changes)),
-            action_literals: document
-                .and_then(|document| document.code_action.as_ref())
-                .is_some_and(|action| action.code_action_literal_support.is_some()),
         }
     }
 }

@@ -20,8 +20,6 @@ pub(crate) struct Settings {
     pub(crate) position_encoding: Option<String>,
     /// Which hints are shown in the text.
     pub(crate) hints: Hints,
-    /// Whether entries have code lenses.
-    pub(crate) lenses: bool,
 }
 
 /// Which hints are shown in the text.
@@ -42,13 +40,12 @@ impl Default for Settings {
             codes: Levels::default(),
             position_encoding: None,
             hints: Hints { rooflines: true, rows: true },
-            lenses: true,
         }
     }
 }
 
 /// The settings' names, as messages list them.
-const NAMES: [&str; 7] = ["unreached", "workspace", "manifest", "codes", "positionEncoding", "hints", "lenses"];
+const NAMES: [&str; 6] = ["unreached", "workspace", "manifest", "codes", "positionEncoding", "hints"];
 
 impl Settings {
     /// Reads what a client sends. Whatever is wrong with it is said in `warnings`, and everything else holds.
@@ -67,7 +64,6 @@ impl Settings {
                 _ if value.is_null() => {}
                 "unreached" => flag(name, value, &mut settings.unreached, warnings),
                 "workspace" => flag(name, value, &mut settings.workspace, warnings),
-                "lenses" => flag(name, value, &mut settings.lenses, warnings),
                 "manifest" => match serde_json::from_value(value.clone()) {
                     Ok(folders) => settings.manifest = Some(folders),
                     Err(_) => warnings.push(wrong(name, "an array of folders")),
@@ -153,10 +149,10 @@ mod tests {
         let mut warnings = Vec::new();
         let value = json!({
             "unreachd": true, "unreached": 1, "workspace": false, "codes": {"yaml-tga": "error", "yaml-tag": "loud"},
-            "hints": {"row": true}, "manifest": "m", "positionEncoding": "utf-7", "lenses": null
+            "hints": {"row": true}, "manifest": "m", "positionEncoding": "utf-7"
         });
         let settings = Settings::read(&value, &mut warnings);
-        assert!(!settings.workspace && settings.lenses);
+        assert!(!settings.workspace);
         assert_eq!(warnings.len(), 7, "{warnings:?}");
         assert!(warnings[0].contains("there are `unreached`"));
         for value in [json!(null), json!(3), json!([]), json!("x")] {

@@ -15,6 +15,7 @@ use super::outbox::Outbox;
 use super::positions::Positions;
 use super::session::Session;
 use super::settings::Settings;
+use super::uris;
 use crate::config::Config;
 use crate::findings::{self, Found, Reporting};
 use crate::source::Source;
@@ -73,6 +74,13 @@ impl Snapshot {
     /// Whether something has changed since.
     pub(crate) fn is_stale(&self) -> bool {
         self.latest.load(Ordering::Acquire) != self.revision
+    }
+
+    /// The file with an address, and its key.
+    pub(crate) fn file(&self, uri: &Url) -> Option<(Arc<str>, &File)> {
+        let key = uris::key(uri);
+        let file = self.files.get(&key)?;
+        Some((key, file))
     }
 
     /// The analysis that a file is part of.

@@ -552,9 +552,6 @@ impl State {
         if self.session.can.refresh_hints {
             self.outbox.send(Outgoing::Refresh(Refresh::Hints));
         }
-        if self.session.can.refresh_lenses {
-            self.outbox.send(Outgoing::Refresh(Refresh::Lenses));
-        }
     }
 
     /// Says something to the user, once.

@@ -4,4 +4,5 @@ mod client;
 mod diagnostics;
 mod ends;
 mod faults;
+mod features;
 mod project;
