@@ -61,7 +61,8 @@ impl Settings {
         };
         for (name, value) in object {
             match name.as_str() {
-                _ if value.is_null() => {}
+                // Lua writes an empty table as an empty array.
+                _ if value.is_null() || value.as_array().is_some_and(Vec::is_empty) && name != "manifest" => {}
                 "unreached" => flag(name, value, &mut settings.unreached, warnings),
                 "workspace" => flag(name, value, &mut settings.workspace, warnings),
                 "manifest" => match serde_json::from_value(value.clone()) {

@@ -24,9 +24,10 @@ pub(crate) fn completion(snapshot: &Snapshot, params: CompletionParams) -> Resul
             label: item.label,
             kind: Some(kind(item.kind)),
             detail: (!item.detail.is_empty()).then_some(item.detail),
-            documentation: (!item.documentation.is_empty()).then(|| {
-                Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: item.documentation })
-            }),
+            documentation: (!item.documentation.is_empty()).then_some(Documentation::MarkupContent(MarkupContent {
+                kind: MarkupKind::Markdown,
+                value: item.documentation,
+            })),
             sort_text: Some(format!("{position:04}")),
             insert_text_format,
             text_edit: Some(CompletionTextEdit::Edit(edit)),

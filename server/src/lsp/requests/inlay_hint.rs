@@ -18,9 +18,10 @@ pub(crate) fn inlay_hint(snapshot: &Snapshot, params: InlayHintParams) -> Result
         label: InlayHintLabel::String(hint.label),
         kind: None,
         text_edits: None,
-        tooltip: (!hint.tooltip.is_empty()).then(|| {
-            InlayHintTooltip::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: hint.tooltip })
-        }),
+        tooltip: (!hint.tooltip.is_empty()).then_some(InlayHintTooltip::MarkupContent(MarkupContent {
+            kind: MarkupKind::Markdown,
+            value: hint.tooltip,
+        })),
         padding_left: Some(true),
         padding_right: None,
         data: None,
