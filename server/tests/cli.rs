@@ -165,7 +165,6 @@ fn wrong_usage_is_2_and_help_is_0() {
         &["--check", "demo.yaml", "--baseline", "none.json"],
         &["--check"],
         &["demo.yaml"],
-        &[],
     ] {
         let (stdout, stderr) = project.run(arguments, 2);
         assert!(!stderr.is_empty(), "{arguments:?}: {stdout}");

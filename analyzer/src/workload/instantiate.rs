@@ -330,7 +330,7 @@ impl Maker<'_, '_> {
             return Err(());
         };
         let mut args = Vec::with_capacity(slots.len());
-        for slot in slots {
+        for &slot in &slots {
             let Some(expr) = slot else {
                 args.push(Value::None);
                 continue;
@@ -350,6 +350,16 @@ impl Maker<'_, '_> {
             Ok(recipe) => Ok(Some(recipe)),
             Err(why) => {
                 let mut names = Vec::new();
+                // The reason names the parameter at fault first; what its argument reads is what the row should mend.
+                let why = why.to_string();
+                let blamed = builtin
+                    .params
+                    .iter()
+                    .zip(&slots)
+                    .filter_map(|(parameter, slot)| Some((why.find(&format!("`{}`", parameter.name))?, (*slot)?)));
+                if let Some((_, expr)) = blamed.min_by_key(|(at, _)| *at) {
+                    facts::reads(expr, &mut |read| add(&mut names, read.name()));
+                }
                 facts::call_reads(&values.call, &mut |read| add(&mut names, read.name()));
                 troubles.push(Trouble {
                     code: &codes::ROW_DOMAIN,
