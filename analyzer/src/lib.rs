@@ -16,6 +16,7 @@ pub mod db;
 pub mod defect;
 pub mod eval;
 pub mod expr;
+mod fingerprint;
 pub mod ide;
 pub mod lang;
 pub mod model;
@@ -25,3 +26,5 @@ pub mod syntax;
 pub mod text;
 pub mod workload;
 pub mod workspace;
+
+pub use fingerprint::fingerprint;
