@@ -43,6 +43,18 @@ fn the_analyzer_knows_no_protocol_no_runtime_no_file_system_and_no_gpu() {
     assert!(foreign.is_empty(), "the analyzer depends on {foreign:?}");
 }
 
+/// What an op needs of the manifest was emitted: neither the analyzer nor a reader of the language is under it.
+#[test]
+fn the_ops_know_neither_the_analyzer_nor_yaml() {
+    let found = dependencies("tileops-ops");
+    assert!(found.iter().any(|name| name == "tileops-ops"), "the tree lists the crate itself: {found:?}");
+    let foreign: Vec<_> = found
+        .iter()
+        .filter(|name| name.contains("yaml") || (name.starts_with("tileops-") && *name != "tileops-ops"))
+        .collect();
+    assert!(foreign.is_empty(), "the ops depend on {foreign:?}");
+}
+
 #[test]
 fn the_analyzer_reads_no_file_and_starts_no_process() {
     let mut stack = vec![tileops_tests::root().join("analyzer/src")];

@@ -1,0 +1,20 @@
+//! What an op's author declares in code, beside the manifest: the compute roof, the read half, what decided a number.
+
+use crate::{CheckedCall, Int, OpError, Value};
+
+/// A function of a checked call.
+pub type OfCall<T> = fn(&CheckedCall) -> Result<T, OpError>;
+
+/// What decided a call's numbers: a name and a value each.
+pub type DataTerms = Vec<(&'static str, Value)>;
+
+/// The declarations of one op. What is absent has its default.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Declared {
+    /// The roof of a call; [`DEFAULT_ROOF`](crate::DEFAULT_ROOF) where absent.
+    pub roof_key: Option<OfCall<&'static str>>,
+    /// The bytes that a call reads; where absent, an entry with derived bytes has those that its effects give.
+    pub read_bytes: Option<OfCall<Int>>,
+    /// What decided the numbers of a call beside its shapes.
+    pub data_terms: Option<OfCall<DataTerms>>,
+}
