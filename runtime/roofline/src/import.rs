@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use serde::Deserialize;
-use serde_json::{Map, Value};
-
-use crate::record::{Device, Record, SCHEMA, Timing};
+use serde_json::Value;
+use tileops_record::{Device, Extra, Record, Text, Timing};
 
 /// The tag of the op itself.
 const OWN_TAG: &str = "tileops";
@@ -174,15 +173,14 @@ impl Case {
         let milliseconds = |what: &str| Ok(number(what)?.map(|ms| ms * 1e6));
         let dtype = self.property(&field("dtype")).or_else(|| self.property("tileops_dtype")).map(str::to_owned);
         let timing = Timing {
-            source: self.property(&field("timing")).unwrap_or("unknown").to_owned(),
+            source: self.property(&field("timing")).unwrap_or("unknown").into(),
             device_busy_ns: milliseconds("device_busy_ms")?.unwrap_or(f64::NAN),
             p10_ns: milliseconds("device_busy_p10_ms")?,
             p90_ns: milliseconds("device_busy_p90_ms")?,
             excluded_copies_ns: milliseconds("excluded_copies_ms")?.unwrap_or(0.0),
             samples: self.number(&field("n_samples"))?,
-            reason: None,
-            sm_clock_mhz: None,
-            extra: Map::new(),
+            kernels: self.number(&field("n_kernels"))?,
+            ..Timing::default()
         };
         // What this version has no field for is kept under the report's own name.
         let prefix = field("");
@@ -192,37 +190,32 @@ impl Case {
             "device_busy_p90_ms",
             "excluded_copies_ms",
             "n_samples",
+            "n_kernels",
             "timing",
             "flops",
             "bytes",
             "dtype",
             "roof_key",
         ];
-        let extra: Map<String, Value> = self
+        let extra: Extra = self
             .properties
             .iter()
             .filter_map(|(name, value)| Some((name.strip_prefix(&prefix)?, value)))
             .filter(|(name, _)| !known.contains(name))
             .map(|(name, value)| (name.to_owned(), Value::String(value.clone())))
             .collect();
+        let device = assumptions.device.as_deref().map(|name| Device { name: name.into(), ..Device::default() }.into());
+        let roof_key = self.property(&field("roof_key")).or_else(|| assumptions.roofs.key(op, dtype.as_deref()));
         Ok(Record {
-            schema: SCHEMA.to_owned(),
-            op: op.to_owned(),
-            case: self.id().to_owned(),
-            family: None,
-            peer: (tag != OWN_TAG).then(|| tag.to_owned()),
+            peer: (tag != OWN_TAG).then(|| tag.into()),
             flops: self.count(&field("flops"))?,
             bytes: self.count(&field("bytes"))?,
-            roof_key: self
-                .property(&field("roof_key"))
-                .or_else(|| assumptions.roofs.key(op, dtype.as_deref()))
-                .map(str::to_owned),
-            dtype,
-            entry_hash: None,
-            timing: Some(timing),
-            device: assumptions.device.clone().map(|name| Device { name, driver: None, cuda: None, extra: Map::new() }),
-            data_terms: Map::new(),
+            roof_key: roof_key.map(Text::from),
+            dtype: dtype.map(Text::from),
+            timing: Some(timing.into()),
+            device,
             extra,
+            ..Record::new(op, self.id())
         })
     }
 

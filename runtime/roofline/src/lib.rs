@@ -6,6 +6,4 @@
 pub mod import;
 pub mod price;
 pub mod profile;
-pub mod read;
-pub mod record;
 pub mod report;

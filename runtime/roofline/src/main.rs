@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand, ValueEnum};
+use tileops_record::load;
 use tileops_roofline::import::{Assumptions, RoofMap, import_junit};
 use tileops_roofline::profile::Profile;
-use tileops_roofline::read::load;
 use tileops_roofline::report::{self, Report, TableOptions};
 
 /// Prices benchmark records against a GPU profile: speed-of-light efficiency, bounds, verdicts.
@@ -54,6 +54,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         output_file: Option<PathBuf>,
     },
+    /// Prints the JSON Schema of a record.
+    Schema,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -87,8 +89,15 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn run(arguments: Arguments) -> Result<ExitCode> {
-    if let Some(Command::Import { reports, device, roofs, output_file }) = arguments.command {
-        return import(&reports, device, roofs.as_deref(), output_file.as_deref());
+    match arguments.command {
+        Some(Command::Import { reports, device, roofs, output_file }) => {
+            return import(&reports, device, roofs.as_deref(), output_file.as_deref());
+        }
+        Some(Command::Schema) => {
+            write(&format!("{:#}\n", tileops_record::json_schema()), None)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        None => {}
     }
     // clap requires it where there is no subcommand.
     let Some(path) = arguments.profile else { bail!("no profile") };

@@ -9,8 +9,9 @@
 //!
 //! Times are in nanoseconds, rates per second.
 
+use tileops_record::{Record, Text};
+
 use crate::profile::Profile;
-use crate::record::Record;
 
 /// From this efficiency on, a row is at its ceiling.
 pub const AT_CEILING: f64 = 0.80;
@@ -79,7 +80,7 @@ pub enum Blank {
     #[error("timed by {source_name}, not by CUPTI")]
     NotCupti {
         /// What took it.
-        source_name: String,
+        source_name: Text,
     },
     /// The measured time is none that a clock can give.
     #[error("its time is {0} ns")]
@@ -97,7 +98,7 @@ pub enum Blank {
     #[error("the profile is of {profile}, and it ran on {device}")]
     NoProfile {
         /// The device that ran it.
-        device: String,
+        device: Text,
         /// The profile's.
         profile: String,
     },
@@ -106,7 +107,7 @@ pub enum Blank {
     NoRoofKey,
     /// The profile lacks the unit.
     #[error("the profile has no `{0}`")]
-    UnknownRoofKey(String),
+    UnknownRoofKey(Text),
 }
 
 /// A rate above a theoretical ceiling: physically impossible, so that the formula is wrong.
@@ -114,7 +115,7 @@ pub enum Blank {
 #[error("{rate:.4e} {unit} is above the theoretical {ceiling:.4e} of `{roof}`")]
 pub struct Breach {
     /// Which ceiling: `hbm`, or the roof key.
-    pub roof: String,
+    pub roof: Text,
     /// The rate that the record implies, per second.
     pub rate: f64,
     /// The theoretical ceiling, per second.
@@ -138,7 +139,7 @@ pub fn price(record: &Record, profile: &Profile) -> Priced {
 
 fn reading(record: &Record, profile: &Profile) -> Result<Reading, Blank> {
     let timing = record.timing.as_ref().ok_or(Blank::NotTimed)?;
-    if timing.source != "cupti" {
+    if timing.source != *"cupti" {
         return Err(Blank::NotCupti { source_name: timing.source.clone() });
     }
     let actual_ns = timing.actual_ns();
@@ -194,7 +195,7 @@ fn breaches(record: &Record, profile: &Profile) -> Vec<Breach> {
     if !record.device.as_ref().is_some_and(|d| profile.matches(&d.name)) {
         return Vec::new();
     }
-    let memory = record.bytes.map(|bytes| ("hbm".to_owned(), bytes, profile.bandwidth().theoretical, "bytes/s"));
+    let memory = record.bytes.map(|bytes| (Text::from("hbm"), bytes, profile.bandwidth().theoretical, "bytes/s"));
     let compute = record.flops.zip(record.roof_key.as_ref()).and_then(|(flops, key)| {
         let peak = profile.peak(key)?;
         Some((key.clone(), flops, peak.theoretical, "FLOP/s"))
@@ -214,10 +215,9 @@ fn is_time(ns: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::Map;
+    use tileops_record::{Device, Timing};
 
     use super::*;
-    use crate::record::{Device, SCHEMA, Timing};
 
     /// 1 TB/s and 100 TFLOP/s effective, of 2 TB/s and 200 TFLOP/s theoretical.
     const PROFILE: &str = "
@@ -234,31 +234,14 @@ l2_bytes: 1000
     }
 
     fn record(flops: u128, bytes: u128, busy_ns: f64) -> Record {
+        let timing = Timing { source: "cupti".into(), device_busy_ns: busy_ns, ..Timing::default() };
         Record {
-            schema: SCHEMA.into(),
-            op: "AddFwdOp".into(),
-            case: "a".into(),
-            family: None,
-            dtype: None,
-            peer: None,
             flops: Some(flops),
             bytes: Some(bytes),
             roof_key: Some("cuda_core.fp32".into()),
-            entry_hash: None,
-            timing: Some(Timing {
-                source: "cupti".into(),
-                device_busy_ns: busy_ns,
-                p10_ns: None,
-                p90_ns: None,
-                excluded_copies_ns: 0.0,
-                samples: None,
-                reason: None,
-                sm_clock_mhz: None,
-                extra: Map::new(),
-            }),
-            device: Some(Device { name: "Test GPU".into(), driver: None, cuda: None, extra: Map::new() }),
-            data_terms: Map::new(),
-            extra: Map::new(),
+            timing: Some(timing.into()),
+            device: Some(Device { name: "Test GPU".into(), ..Device::default() }.into()),
+            ..Record::new("AddFwdOp", "a")
         }
     }
 
@@ -307,7 +290,7 @@ l2_bytes: 1000
         assert_eq!(blank(|r| r.timing.as_mut().unwrap().source = "events".into()), "timed by events, not by CUPTI");
         assert_eq!(blank(|r| r.bytes = Some(0)), "its bytes formula gives 0");
         assert_eq!(
-            blank(|r| r.device.as_mut().unwrap().name = "Other".into()),
+            blank(|r| r.device = Some(Device { name: "Other".into(), ..Device::default() }.into())),
             "the profile is of Test GPU, and it ran on Other"
         );
         assert_eq!(blank(|r| r.timing = None), "not timed");
@@ -337,7 +320,8 @@ l2_bytes: 1000
 
     #[test]
     fn section_4_3_the_physics_check_is_against_theoretical_ceilings() {
-        let breaches = |r: &Record| price(r, &profile()).breaches.iter().map(|b| b.roof.clone()).collect::<Vec<_>>();
+        let breaches =
+            |r: &Record| price(r, &profile()).breaches.iter().map(|b| b.roof.to_string()).collect::<Vec<_>>();
         // 1.9e12 B/s is above the effective and below the theoretical bandwidth.
         assert!(breaches(&record(0, 1_900_000, 1_000.0)).is_empty());
         assert_eq!(breaches(&record(0, 2_100_000, 1_000.0)), ["hbm"]);

@@ -14,9 +14,10 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use table::{TableOptions, table};
 
+use tileops_record::{Record, Text};
+
 use crate::price::{Bound, Priced, Verdict, price};
 use crate::profile::Profile;
-use crate::record::Record;
 
 /// A record and what it is worth.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +28,7 @@ pub struct Row {
     pub priced: Priced,
     /// The peers' rows of the same op and case: tag and actual time in nanoseconds, fastest first. Only peers that were
     /// timed by the same source count.
-    pub peers: Vec<(String, f64)>,
+    pub peers: Vec<(Text, f64)>,
 }
 
 /// A report: rows, in the order of the records, and what they come to.
@@ -86,11 +87,11 @@ impl Report {
     }
 }
 
-fn peers_of(record: &Record, sorted: &[Record]) -> Vec<(String, f64)> {
+fn peers_of(record: &Record, sorted: &[Record]) -> Vec<(Text, f64)> {
     let Some(timing) = &record.timing else { return Vec::new() };
     let key = (&record.op, &record.case);
     let start = sorted.partition_point(|r| (&r.op, &r.case) < key);
-    let mut peers: Vec<(String, f64)> = sorted[start..]
+    let mut peers: Vec<(Text, f64)> = sorted[start..]
         .iter()
         .take_while(|r| (&r.op, &r.case) == key)
         .filter_map(|r| {

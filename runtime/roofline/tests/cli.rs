@@ -7,8 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use tileops_record::load;
 use tileops_roofline::profile::Profile;
-use tileops_roofline::read::load;
 use tileops_roofline::report::{self, Report, TableOptions};
 use unicode_width::UnicodeWidthStr;
 

@@ -46,8 +46,8 @@ fn fields(row: &Row) -> [String; COLUMNS.len()] {
     let record = &row.record;
     let reading = row.priced.reading.as_ref();
     [
-        record.op.clone(),
-        record.case.clone(),
+        record.op.to_string(),
+        record.case.to_string(),
         text(record.family.as_ref()),
         text(record.dtype.as_ref()),
         text(record.flops),

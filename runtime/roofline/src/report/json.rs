@@ -51,7 +51,7 @@ fn row(row: &Row) -> Value {
     let breach =
         |b: &crate::price::Breach| json!({"roof": b.roof, "rate": b.rate, "ceiling": b.ceiling, "unit": b.unit});
     put("formula_errors", json!(row.priced.breaches.iter().map(breach).collect::<Vec<_>>()));
-    let peers: Map<String, Value> = row.peers.iter().map(|(tag, ns)| (tag.clone(), json!(ns))).collect();
+    let peers: Map<String, Value> = row.peers.iter().map(|(tag, ns)| (tag.to_string(), json!(ns))).collect();
     put("peers_ns", Value::Object(peers));
     put("against_best_peer", json!(row.against_best_peer()));
     Value::Object(fields)

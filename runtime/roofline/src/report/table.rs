@@ -92,8 +92,8 @@ pub(super) fn cells(row: &Row) -> [String; 8] {
     let reading = row.priced.reading.as_ref();
     let dash = || "–".to_owned();
     [
-        record.op.clone(),
-        record.case.clone(),
+        record.op.to_string(),
+        record.case.to_string(),
         record.bytes.map_or_else(dash, |b| si(b as f64, "B")),
         record.flops.map_or_else(dash, |f| si(f as f64, "FLOP")),
         reading.map_or_else(|_| dash(), |r| time(r.actual_ns)),

@@ -9,6 +9,7 @@ use globset::Glob;
 use walkdir::WalkDir;
 
 use crate::record::{Record, SCHEMA};
+use crate::text::Text;
 
 /// What the files gave.
 #[derive(Debug, Default)]
@@ -38,10 +39,10 @@ pub enum Reason {
     Io(#[from] io::Error),
     /// The line is no record.
     #[error("not a record: {0}")]
-    Form(#[from] serde_json::Error),
+    Form(String),
     /// The record is of a schema that this version does not read.
     #[error("its schema is `{0}`, and this version reads `{SCHEMA}`")]
-    Schema(String),
+    Schema(Text),
     /// No file matches.
     #[error("no file of records here: a record file ends in `.jsonl` or `.jsonl.zst`")]
     Nothing,
@@ -142,11 +143,24 @@ pub fn read_lines(path: &Path, mut reader: impl BufRead, loaded: &mut Loaded) {
 }
 
 fn parse(line: &[u8]) -> Result<Record, Reason> {
-    let record: Record = serde_json::from_slice(line)?;
-    if record.schema != SCHEMA {
+    let record: Record = serde_json::from_slice(line).map_err(|error| Reason::Form(explain(line, &error)))?;
+    if record.schema != *SCHEMA {
         return Err(Reason::Schema(record.schema));
     }
     Ok(record)
+}
+
+/// What is wrong with a line that is no record, and in which field: parsed again, by readers that keep track.
+fn explain(line: &[u8], error: &serde_json::Error) -> String {
+    let value: serde_json::Value = match serde_json::from_slice(line) {
+        Ok(value) => value,
+        Err(error) => return error.to_string(),
+    };
+    match serde_path_to_error::deserialize::<_, Record>(value) {
+        Err(error) if error.path().iter().next().is_some() => format!("`{}`: {}", error.path(), error.inner()),
+        Err(error) => error.into_inner().to_string(),
+        Ok(_) => error.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -172,5 +186,28 @@ mod tests {
             problems[1],
             "r.jsonl:4: its schema is `tileops.record/9`, and this version reads `tileops.record/1`"
         );
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_named_by_its_field() {
+        for (fields, expected) in [
+            (
+                r#""timing":{"source":"cupti","device_busy_ns":"fast"}"#,
+                "`timing.device_busy_ns`: invalid type: string \"fast\", expected f64",
+            ),
+            (r#""timing":{"source":"cupti"}"#, "`timing`: missing field `device_busy_ns`"),
+            (r#""flops":-1"#, "`flops`: invalid value: integer `-1`, expected u128"),
+            (r#""flops":1.5"#, "`flops`: invalid type: floating point `1.5`, expected u128"),
+            (
+                r#""tensors":[{"name":"x","dtype":"f32","shape":[2,-2]}]"#,
+                "`tensors[0].shape[1]`: invalid value: integer `-2`, expected u64",
+            ),
+            (r#""op":"again""#, "duplicate field `op`"),
+            (r#""bytes":1} {"#, "trailing characters"),
+        ] {
+            let line = format!(r#"{{"schema":"{SCHEMA}","op":"A","case":"a",{fields}}}"#);
+            let reason = parse(line.as_bytes()).expect_err(&line).to_string();
+            assert!(reason.starts_with(&format!("not a record: {expected}")), "{line}: {reason}");
+        }
     }
 }
