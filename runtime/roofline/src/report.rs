@@ -1,12 +1,15 @@
 //! Priced records as the reports that people and scripts read.
 
+mod compare;
 mod csv;
 mod html;
 mod json;
 mod junit;
+mod layout;
 mod markdown;
 mod table;
 
+pub use compare::{CompareView, compare_json, compare_markdown, compare_table};
 pub use csv::csv;
 pub use html::html;
 pub use json::json;

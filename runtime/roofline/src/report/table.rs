@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
-use unicode_width::UnicodeWidthStr;
 
+use super::layout::{Column, Layout};
 use super::{Report, Row, si, time};
 use crate::price::Verdict;
 use crate::profile::Profile;
@@ -16,7 +16,17 @@ pub struct TableOptions {
     pub width: Option<usize>,
 }
 
-const HEADS: [&str; 8] = ["op", "case", "bytes", "FLOPs", "time", "bound", "efficiency", ""];
+/// On a narrow terminal the work goes first, then the bound and the time: what is left is which row, and how good.
+const COLUMNS: [Column; 8] = [
+    Column::left("op").shrinks(14),
+    Column::left("case").shrinks(14),
+    Column::right("bytes").optional(2),
+    Column::right("FLOPs").optional(1),
+    Column::right("time").optional(4),
+    Column::left("bound").optional(3),
+    Column::right("efficiency"),
+    Column::left("").shrinks(10),
+];
 
 /// The report as a table, with ANSI styles; the caller strips them where colour is off.
 pub fn table(report: &Report, profile: &Profile, options: TableOptions) -> String {
@@ -26,25 +36,21 @@ pub fn table(report: &Report, profile: &Profile, options: TableOptions) -> Strin
     let family = |row: &Row| row.record.family.clone();
     rows.sort_by_key(|row| (family(row).is_none(), family(row)));
     let grouped = rows.iter().any(|row| row.record.family.is_some());
-    let cells: Vec<[String; 8]> = rows.iter().map(|row| cells(row)).collect();
-    let mut widths = HEADS.map(UnicodeWidthStr::width);
-    for row in &cells {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.width());
-        }
-    }
-    if let Some(total) = options.width {
-        shrink(&mut widths, total);
+    let mut layout = Layout::new(COLUMNS, options.width);
+    for row in &rows {
+        layout.measure(&cells(row));
     }
     let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "{bold}{}{bold:#}", line(&HEADS.map(str::to_owned), &widths));
-    for (at, (row, cells)) in rows.iter().zip(&cells).enumerate() {
-        if grouped && (at == 0 || family(rows[at - 1]) != family(row)) {
-            let _ = writeln!(out, "\n{bold}{}{bold:#}", family(row).as_deref().unwrap_or("no family"));
+    layout.head(&mut out);
+    let mut last = None;
+    for row in &rows {
+        // Writing to a string cannot fail.
+        if grouped && last != Some(&row.record.family) {
+            last = Some(&row.record.family);
+            let name = row.record.family.as_deref().unwrap_or("no family");
+            let _ = writeln!(out, "\n{bold}{name}{bold:#}");
         }
-        let style = style(row);
-        let _ = writeln!(out, "{style}{}{style:#}", line(cells, &widths));
+        layout.line(&mut out, style(row), &cells(row));
     }
     let _ = writeln!(out);
     for row in rows.iter().filter(|row| !row.priced.breaches.is_empty()) {
@@ -86,7 +92,7 @@ pub(super) fn summary(report: &Report, profile: &Profile) -> String {
     parts.join(", ")
 }
 
-/// A row as text, a dash for a value that does not exist; what stands under [`HEADS`].
+/// A row as text, a dash for a value that does not exist; what stands under [`COLUMNS`].
 pub(super) fn cells(row: &Row) -> [String; 8] {
     let record = &row.record;
     let reading = row.priced.reading.as_ref();
@@ -135,48 +141,5 @@ fn style(row: &Row) -> Style {
         Ok(r) if r.verdict == Verdict::AtCeiling => AnsiColor::Green.on_default(),
         Ok(_) => Style::new(),
         Err(_) => Style::new().dimmed(),
-    }
-}
-
-/// Numbers stand right, names left.
-fn line(cells: &[String; 8], widths: &[usize; 8]) -> String {
-    let mut out = String::new();
-    for (column, (cell, &width)) in cells.iter().zip(widths).enumerate() {
-        let cell = cut(cell, width);
-        let gap = " ".repeat(width.saturating_sub(cell.width()));
-        let right = (2..=4).contains(&column) || column == 6;
-        if right {
-            out.push_str(&gap);
-        }
-        out.push_str(&cell);
-        if !right {
-            out.push_str(&gap);
-        }
-        out.push_str("  ");
-    }
-    out.trim_end().to_owned()
-}
-
-fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut out = String::new();
-    for c in text.chars() {
-        if out.width() + 2 > width {
-            break;
-        }
-        out.push(c);
-    }
-    out.push('…');
-    out
-}
-
-/// Takes what does not fit from the remark first, then from the case and the op.
-fn shrink(widths: &mut [usize; 8], total: usize) {
-    for (column, least) in [(7, 12), (1, 16), (0, 16)] {
-        let used: usize = widths.iter().sum::<usize>() + 2 * (widths.len() - 1);
-        let excess = used.saturating_sub(total);
-        widths[column] = widths[column].saturating_sub(excess).max(least.min(widths[column]));
     }
 }

@@ -1,0 +1,49 @@
+//! The subcommands, and what they share.
+
+pub(crate) mod compare;
+pub(crate) mod import;
+pub(crate) mod report;
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use tileops_record::Problem;
+use tileops_roofline::profile::Profile;
+
+/// Reads a profile.
+pub(crate) fn profile(path: &Path) -> Result<Profile> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read the profile {}", path.display()))?;
+    Profile::from_yaml(&text).with_context(|| format!("{}", path.display()))
+}
+
+/// Names what could not be read.
+pub(crate) fn complain(problems: &[Problem]) {
+    for problem in problems {
+        let _ = writeln!(io::stderr(), "error: {problem}");
+    }
+}
+
+/// The columns of the terminal that gets the output; nothing where it is none.
+pub(crate) fn width(output_file: Option<&Path>) -> Option<usize> {
+    if output_file.is_some() || !io::stdout().is_terminal() {
+        return None;
+    }
+    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
+}
+
+/// Writes `text` to the file, without colour, or to the standard output.
+pub(crate) fn write(text: &str, output_file: Option<&Path>) -> Result<()> {
+    match output_file {
+        Some(path) => {
+            let plain = anstream::adapter::strip_str(text).to_string();
+            fs::write(path, plain).with_context(|| format!("cannot write {}", path.display()))
+        }
+        None => {
+            let mut stdout = anstream::stdout().lock();
+            stdout.write_all(text.as_bytes())?;
+            Ok(stdout.flush()?)
+        }
+    }
+}
