@@ -5,17 +5,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod support;
+
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use support::{Random, judge};
 use tileops_analyzer::defect::Findings;
 use tileops_analyzer::expr::{
     Axis, BinaryOp, BoolOp, Call, CompareOp, Comprehension, Expr, ExprKind, Shape, ShapeKind, TypeExpr, TypeExprKind,
     UnaryOp, parse_expression, parse_shape, parse_type,
 };
-use tileops_analyzer::syntax::{Scalar, ScalarStyle, ScalarValue, SourceMap};
+use tileops_analyzer::syntax::Scalar;
 use tileops_analyzer::text::{Spanned, TextRange, TextSize};
 
 /// A tree as an s-expression.
@@ -116,21 +117,9 @@ fn hex(text: &str) -> String {
     text.bytes().map(|b| format!("{b:02x}")).collect()
 }
 
-fn scalar(text: &str) -> (Scalar, TextRange) {
-    let len = TextSize::of(text);
-    let scalar = Scalar {
-        text: Arc::from(text),
-        style: ScalarStyle::Plain,
-        value: ScalarValue::Str,
-        yaml12: None,
-        map: SourceMap::identity(TextSize::new(0), len),
-    };
-    (scalar, TextRange::up_to(len))
-}
-
 /// Our reading: the dump, and how many defects.
 fn read(form: char, text: &str, places: bool) -> (String, Findings) {
-    let (scalar, range) = scalar(text);
+    let (scalar, range) = (Scalar::plain(text), TextRange::up_to(TextSize::of(text)));
     let mut findings = Findings::default();
     let dump = Dump { places };
     let tree = match form {
@@ -142,25 +131,13 @@ fn read(form: char, text: &str, places: bool) -> (String, Findings) {
 }
 
 /// CPython's reading of every text.
-fn cpython(texts: &[(char, String)]) -> Vec<String> {
+fn cpython(texts: &[(char, String)]) -> Option<Vec<String>> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/expressions.py");
-    let mut python = Command::new("python3")
-        .arg(script)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("python3 judges our reading; it must be installed");
-    let input = serde_json::to_string(&texts.iter().map(|(f, t)| (f.to_string(), t)).collect::<Vec<_>>()).unwrap();
-    let mut stdin = python.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = python.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    assert!(output.status.success(), "the judge failed");
-    serde_json::from_slice(&output.stdout).unwrap()
+    judge("ast", &[script], texts)
 }
 
 fn compare(texts: &[(char, String)]) {
-    let judged = cpython(texts);
+    let Some(judged) = cpython(texts) else { return };
     assert_eq!(judged.len(), texts.len());
     let mut wrong = Vec::new();
     let mut read_by_both = 0;
@@ -189,27 +166,6 @@ fn compare(texts: &[(char, String)]) {
 /// One space for several.
 fn squeeze(text: &str) -> String {
     text.split(' ').filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ").replace("( ", "(").replace(" )", ")")
-}
-
-/// SplitMix64: the same numbers on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())]
-    }
 }
 
 const NAMES: &[&str] = &["M", "K", "S", "dim", "x", "trans_a", "_", "f16", "match", "e1"];
@@ -326,7 +282,7 @@ fn random_type(r: &mut Random, depth: usize) -> TypeExpr {
 
 #[test]
 fn what_is_printed_reads_as_the_same_tree_here_and_in_cpython() {
-    let mut r = Random(1);
+    let mut r = Random::new(1);
     let dump = Dump { places: false };
     let mut texts = Vec::new();
     for round in 0..4000 {
@@ -505,7 +461,7 @@ fn broken(r: &mut Random, text: &str) -> String {
 
 #[test]
 fn texts_of_random_words_are_read_as_cpython_reads_them() {
-    let mut r = Random(2);
+    let mut r = Random::new(2);
     let mut texts = Vec::new();
     for round in 0..24_000 {
         let form = if round % 10 == 0 {

@@ -1,14 +1,12 @@
 //! Our arithmetic, comparisons and sequences, held to CPython's.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod random;
-
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+mod support;
 
 use random::{Names, Source, parse};
+use support::judge;
 use tileops_analyzer::eval::{Environment, EvalFailure, evaluate};
 use tileops_analyzer::lang::Value;
 
@@ -52,32 +50,9 @@ fn show(value: &Value) -> String {
     }
 }
 
-/// CPython's values; nothing where there is no CPython.
-fn cpython(texts: &[String]) -> Option<Vec<String>> {
-    if !Command::new("python3").arg("--version").output().is_ok_and(|out| out.status.success()) {
-        assert!(std::env::var_os("CI").is_none(), "CI needs python3 for this test");
-        return None;
-    }
-    let mut python = Command::new("python3")
-        .args(["-W", "ignore", "-c", JUDGE])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let input = serde_json::to_string(texts).unwrap();
-    let mut stdin = python.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = python.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    assert!(output.status.success(), "the judge failed");
-    Some(serde_json::from_slice(&output.stdout).unwrap())
-}
-
 fn compare(texts: &[String]) {
-    let Some(judged) = cpython(texts) else {
-        eprintln!("skipped: python3 is not installed, so our arithmetic was compared with nothing");
-        return;
-    };
+    let judged: Option<Vec<String>> = judge("json", &["-W", "ignore", "-c", JUDGE], texts);
+    let Some(judged) = judged else { return };
     let (mut wrong, mut agreed) = (Vec::new(), 0);
     for (text, judged) in texts.iter().zip(&judged) {
         let ours = evaluate(&parse(text), &Nothing);

@@ -6,12 +6,13 @@
 
 #![allow(clippy::disallowed_methods, clippy::print_stderr)]
 
+mod support;
+
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use support::{Random, judge};
 use tileops_analyzer::syntax::{Node, NodeKind, ScalarValue, cut, parse_entry};
 
 const PYTHON: &str = r#"
@@ -55,25 +56,7 @@ json.dump(results, sys.stdout)
 
 /// What PyYAML makes of each text; nothing where it is not there.
 fn pyyaml(texts: &[String]) -> Option<Vec<Value>> {
-    let available = Command::new("python3").args(["-c", "import yaml"]).output().is_ok_and(|out| out.status.success());
-    if !available {
-        assert!(std::env::var_os("CI").is_none(), "CI needs python3 with PyYAML for this test");
-        eprintln!("skipped: python3 with PyYAML is not installed, so our reading of YAML was compared with nothing");
-        return None;
-    }
-    let mut child = Command::new("python3")
-        .args(["-c", PYTHON])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("python3 was there just now");
-    let mut stdin = child.stdin.take().expect("stdin is piped");
-    let input = serde_json::to_vec(texts).expect("strings are JSON");
-    let writer = std::thread::spawn(move || stdin.write_all(&input));
-    let output = child.wait_with_output().expect("python3 runs");
-    writer.join().expect("the writer does not panic").expect("python3 reads its input");
-    assert!(output.status.success(), "the Python side failed");
-    Some(serde_json::from_slice(&output.stdout).expect("the Python side writes JSON"))
+    judge("yaml", &["-c", PYTHON], texts)
 }
 
 fn encode(node: &Node) -> Value {
@@ -191,27 +174,6 @@ fn check(texts: &[String]) {
     );
 }
 
-/// A deterministic source of choices (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn pick<'a, T: ?Sized>(&mut self, items: &[&'a T]) -> &'a T {
-        items[self.below(items.len())]
-    }
-}
-
 /// Pieces of text: those that fit anywhere, and those that PyYAML refuses somewhere.
 struct Pieces(&'static [&'static str], &'static [&'static str]);
 
@@ -304,7 +266,7 @@ struct Generator {
 
 impl Generator {
     fn document(seed: u64) -> String {
-        let mut this = Generator { random: Random(seed), is_nasty: seed.is_multiple_of(3), out: String::new() };
+        let mut this = Generator { random: Random::new(seed), is_nasty: seed.is_multiple_of(3), out: String::new() };
         if this.random.below(6) == 0 {
             let head = this.random.pick(&["# head\n", "\u{feff}", "---\n", "\n\n", "%YAML 1.1\n---\n"]);
             this.out.push_str(head);
@@ -456,7 +418,7 @@ fn generated_texts_read_as_pyyaml_reads_them() {
 
 #[test]
 fn mutated_texts_are_refused_where_pyyaml_refuses_them() {
-    let mut random = Random(42);
+    let mut random = Random::new(42);
     let texts: Vec<String> =
         (0..700 * rounds()).map(|seed| mutate(&Generator::document(1_000_000 + seed), &mut random)).collect();
     check(&texts);
@@ -477,7 +439,7 @@ fn manifests_read_as_pyyaml_reads_them() {
     check(&texts);
     let Some(first) = texts.first() else { return };
     // A real manifest damaged anywhere.
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let damaged: Vec<String> = (0..40 * rounds()).map(|_| mutate(first, &mut random)).collect();
     check(&damaged);
 }

@@ -61,7 +61,10 @@ pub(crate) fn threads(count: usize) -> Result<rayon::ThreadPool> {
 
 /// Reads and analyzes `inputs` on the threads of the pool that it is called in.
 pub(crate) fn judge(inputs: Inputs, configs: &Configs) -> Judged {
-    judge_with(inputs, configs, Workspace::analyze)
+    judge_with(inputs, configs, |workspace, entry| {
+        entry.name.as_deref().inspect(|name| panics::injected(name));
+        workspace.analyze(entry)
+    })
 }
 
 fn judge_with(

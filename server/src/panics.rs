@@ -3,6 +3,10 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
+
+/// Where tests learn what a panic costs, the environment names what is to panic: an entry, or a request.
+static INJECTED: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("TILEOPS_LSP_TEST_PANIC").ok());
 
 thread_local! {
     static LAST: RefCell<Option<String>> = const { RefCell::new(None) };
@@ -17,6 +21,11 @@ pub(crate) fn install() {
 pub(crate) fn catch<T>(action: impl FnOnce() -> T) -> Result<T, String> {
     // What `action` was changing when it panicked is not looked at again: callers take its result or nothing.
     catch_unwind(AssertUnwindSafe(action)).map_err(|payload| LAST.take().unwrap_or_else(|| describe(&*payload)))
+}
+
+/// Panics where the environment asks for a panic in `what`.
+pub(crate) fn injected(what: &str) {
+    assert!(INJECTED.as_deref() != Some(what), "a deliberate panic");
 }
 
 fn describe(payload: &(dyn Any + Send)) -> String {

@@ -498,6 +498,52 @@ fn colors_are_used_when_asked_for() {
 }
 
 #[test]
+fn a_bug_of_ours_is_101_and_hides_nothing_else() {
+    let second = wrong().replace("DemoFwdOp", "OtherFwdOp");
+    let project = Project::new(&[("demo.yaml", &format!("{CLEAN}{second}"))]);
+    let output = project
+        .command(&["--check", "--format", "concise", "."])
+        .env("TILEOPS_LSP_TEST_PANIC", "DemoFwdOp")
+        .output()
+        .expect("it runs");
+    let (stdout, stderr) = finished(&["an injected panic"], output, 101);
+    assert!(stdout.starts_with("demo.yaml:14:11: error[unknown-value]"), "the other entry is judged: {stdout}");
+    assert!(stderr.contains("DemoFwdOp") && stderr.contains("a deliberate panic"), "{stderr}");
+    assert!(stderr.contains("server/src/panics.rs") || stderr.contains("server\\src"), "the place is said: {stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_is_130() {
+    let project = Project::new(&[]);
+    // Standard input stays open, so that the run waits for it until the signal comes.
+    let arguments = ["--check", "-", "--stdin-filename", "demo.yaml"];
+    let mut child = project
+        .command(&arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let pid = child.id().to_string();
+    // The handler is there from the moment on that the signal is caught at all, which the kernel tells.
+    let caught = || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
+        mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & (1 << 1) != 0)
+    };
+    let start = Instant::now();
+    while cfg!(target_os = "linux") && !caught() && start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill runs").success());
+    let keep_open = child.stdin.take();
+    let output = child.wait_with_output().expect("it ends");
+    drop(keep_open);
+    finished(&arguments, output, 130);
+}
+
+#[test]
 fn a_closed_pipe_is_no_failure_of_ours() {
     let text: String = (0..2_000).map(|op| wrong().replace("Demo", &format!("Demo{op}"))).collect();
     let project = Project::new(&[("demo.yaml", &text)]);

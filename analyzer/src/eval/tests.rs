@@ -1,34 +1,18 @@
 //! Evaluation and folding on texts.
 
-use std::sync::Arc;
-
 use super::*;
 use crate::defect::Findings;
 use crate::expr::{Expr, ExprKind, Shape, ShapeKind, parse_expression, parse_shape};
 use crate::lang::{AdtValue, DType};
-use crate::syntax::{Scalar, ScalarStyle, ScalarValue, SourceMap};
+use crate::syntax::Scalar;
 use crate::text::TextSize;
 
-fn scalar(text: &str) -> (Scalar, TextRange) {
-    let len = TextSize::of(text);
-    let scalar = Scalar {
-        text: Arc::from(text),
-        style: ScalarStyle::Plain,
-        value: ScalarValue::Str,
-        yaml12: None,
-        map: SourceMap::identity(TextSize::new(0), len),
-    };
-    (scalar, TextRange::up_to(len))
-}
-
 fn parse(text: &str) -> Expr {
-    let (scalar, range) = scalar(text);
-    parse_expression(&scalar, range, "", &mut Findings::default())
+    parse_expression(&Scalar::plain(text), TextRange::up_to(TextSize::of(text)), "", &mut Findings::default())
 }
 
 fn parsed_shape(text: &str) -> Shape {
-    let (scalar, range) = scalar(text);
-    parse_shape(&scalar, range, "", &mut Findings::default())
+    parse_shape(&Scalar::plain(text), TextRange::up_to(TextSize::of(text)), "", &mut Findings::default())
 }
 
 #[derive(Default)]

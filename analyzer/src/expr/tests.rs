@@ -1,21 +1,9 @@
 //! The reader and the printer on texts of their own.
 
-use std::sync::Arc;
-
 use super::*;
-use crate::syntax::{ScalarStyle, ScalarValue, SourceMap};
 
-/// A scalar of `text`, written one to one from offset 0.
 fn plain(text: &str) -> (Scalar, TextRange) {
-    let len = TextSize::of(text);
-    let scalar = Scalar {
-        text: Arc::from(text),
-        style: ScalarStyle::Plain,
-        value: ScalarValue::Str,
-        yaml12: None,
-        map: SourceMap::identity(TextSize::new(0), len),
-    };
-    (scalar, TextRange::up_to(len))
+    (Scalar::plain(text), TextRange::up_to(TextSize::of(text)))
 }
 
 fn expression(text: &str) -> (Expr, Findings) {

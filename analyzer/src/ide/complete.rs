@@ -17,7 +17,7 @@ use crate::expr::{ExprKind, parse_expression, parse_shape};
 use crate::lang::builtins::{self, Builtin, Gives, Passing, Role, Takes};
 use crate::lang::{DType, DTypeSet, Kind, Literals, Value};
 use crate::model::schema::{self, Form, INDEX_KINDS, Key, Section};
-use crate::syntax::{EntryTree, Node, NodeKind, Scalar, ScalarStyle, ScalarValue, SourceMap, parse_entry};
+use crate::syntax::{EntryTree, Node, NodeKind, Scalar, ScalarStyle, parse_entry};
 use crate::text::{TextRange, TextSize};
 
 /// What a completion inserts.
@@ -762,13 +762,7 @@ impl Probe<'_> {
     fn defects(&self, candidate: &str, kind: Option<Kind>) -> usize {
         let text = self.text.replace(MARK, candidate);
         let range = TextRange::up_to(TextSize::of(&*text));
-        let scalar = Scalar {
-            map: SourceMap::identity(TextSize::new(0), range.len()),
-            text: text.into(),
-            style: ScalarStyle::Plain,
-            value: ScalarValue::Str,
-            yaml12: None,
-        };
+        let scalar = Scalar::plain(&text);
         let mut found = Findings::default();
         let position = match self.holds {
             Holds::Expression(position) | Holds::Shape(position) => position,

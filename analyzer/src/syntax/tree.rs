@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::SourceMap;
-use crate::text::TextRange;
+use crate::text::{TextRange, TextSize};
 
 /// One YAML node. Its range covers the characters of the value itself, quotes and brackets included, but neither its
 /// anchor, its tag, nor a comment. A value that is not there (`key:`) is a null [`Scalar`] with an empty range behind
@@ -85,6 +85,19 @@ pub enum ScalarValue {
     Str,
     /// Anything else that a reader types (a date, a huge integer, a tagged value), by the reader's name for it.
     Other(&'static str),
+}
+
+impl Scalar {
+    /// The string `text`, written as it is from offset 0 of its source.
+    pub fn plain(text: &str) -> Self {
+        Scalar {
+            text: text.into(),
+            style: ScalarStyle::Plain,
+            value: ScalarValue::Str,
+            yaml12: None,
+            map: SourceMap::identity(TextSize::new(0), TextSize::of(text)),
+        }
+    }
 }
 
 impl ScalarValue {

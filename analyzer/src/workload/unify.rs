@@ -161,20 +161,13 @@ mod tests {
     use crate::check::{Branch, Plan, Point};
     use crate::defect::Findings;
     use crate::expr::{ShapeKind, parse_shape};
-    use crate::syntax::{Scalar, ScalarStyle, ScalarValue, SourceMap};
+    use crate::syntax::Scalar;
     use crate::text::{TextRange, TextSize};
 
     fn axes(text: &str) -> Vec<Axis> {
         let len = TextSize::of(text);
-        let scalar = Scalar {
-            text: text.into(),
-            style: ScalarStyle::Plain,
-            value: ScalarValue::Str,
-            yaml12: None,
-            map: SourceMap::identity(TextSize::new(0), len),
-        };
         let mut findings = Findings::default();
-        let shape = parse_shape(&scalar, TextRange::up_to(len), "shape", &mut findings);
+        let shape = parse_shape(&Scalar::plain(text), TextRange::up_to(len), "shape", &mut findings);
         assert_eq!(findings, Findings::default(), "{text}");
         match shape.kind {
             ShapeKind::Axes(axes) => axes,

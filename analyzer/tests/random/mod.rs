@@ -1,25 +1,16 @@
 //! Random expressions of the language, mostly well kinded, as text.
 
-use std::sync::Arc;
-
 use tileops_analyzer::defect::Findings;
 use tileops_analyzer::expr::{Expr, parse_expression};
 use tileops_analyzer::lang::builtins::{Random, Seed};
-use tileops_analyzer::syntax::{Scalar, ScalarStyle, ScalarValue, SourceMap};
+use tileops_analyzer::syntax::Scalar;
 use tileops_analyzer::text::{TextRange, TextSize};
 
 /// The tree of `text`, which has no defect.
 pub(crate) fn parse(text: &str) -> Expr {
-    let len = TextSize::of(text);
-    let scalar = Scalar {
-        text: Arc::from(text),
-        style: ScalarStyle::Plain,
-        value: ScalarValue::Str,
-        yaml12: None,
-        map: SourceMap::identity(TextSize::new(0), len),
-    };
     let mut findings = Findings::default();
-    let expr = parse_expression(&scalar, TextRange::up_to(len), "", &mut findings);
+    let range = TextRange::up_to(TextSize::of(text));
+    let expr = parse_expression(&Scalar::plain(text), range, "", &mut findings);
     assert!(findings.defects.is_empty(), "{text}: {:?}", findings.defects);
     expr
 }

@@ -8,6 +8,7 @@ use tower_lsp::lsp_types::ExecuteCommandParams;
 
 use super::snapshot::Snapshot;
 use crate::diagnostic::count;
+use crate::panics;
 
 /// Describes the server's state.
 const DEBUG_INFO: &str = "tileops.debugInfo";
@@ -15,15 +16,12 @@ const DEBUG_INFO: &str = "tileops.debugInfo";
 /// The commands that clients are told of.
 pub(crate) const NAMES: [&str; 1] = [DEBUG_INFO];
 
-/// Panics where this variable is set: how tests learn that a panic costs one request.
-const PANIC: &str = "tileops.test.panic";
-const PANIC_VARIABLE: &str = "TILEOPS_LSP_TEST_PANIC";
 
 /// Does what a command says.
 pub(crate) fn execute(snapshot: &Snapshot, params: ExecuteCommandParams) -> Result<Option<Value>> {
+    panics::injected(&params.command);
     match params.command.as_str() {
         DEBUG_INFO => Ok(Some(Value::String(debug_info(snapshot)))),
-        PANIC if std::env::var_os(PANIC_VARIABLE).is_some() => panic!("a deliberate panic"),
         other => Err(Error::invalid_params(format!("there is no command `{other}`"))),
     }
 }

@@ -9,20 +9,13 @@ use crate::defect::Findings;
 use crate::expr::{Expr, parse_expression};
 use crate::lang::{Adt, Constructor, DType, DTypeSet, Field, Kind};
 use crate::model::TensorRole;
-use crate::syntax::{Scalar, ScalarStyle, ScalarValue, SourceMap};
-use crate::text::{TextLen, TextRange, TextSize};
+use crate::syntax::Scalar;
+use crate::text::{TextLen, TextRange};
 
 fn parse(text: &str) -> Expr {
     let len = text.text_len();
-    let scalar = Scalar {
-        text: text.into(),
-        style: ScalarStyle::Plain,
-        value: ScalarValue::Str,
-        yaml12: None,
-        map: SourceMap::identity(TextSize::new(0), len),
-    };
     let mut findings = Findings::default();
-    let expr = parse_expression(&scalar, TextRange::up_to(len), "test", &mut findings);
+    let expr = parse_expression(&Scalar::plain(text), TextRange::up_to(len), "test", &mut findings);
     assert!(findings.defects.is_empty(), "{text}: {:?}", findings.defects);
     expr
 }

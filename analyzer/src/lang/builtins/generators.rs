@@ -702,7 +702,7 @@ mod tests {
     use crate::eval::{Environment, evaluate_axes};
     use crate::expr::{ShapeKind, parse_shape};
     use crate::lang::AdtValue;
-    use crate::syntax::{Scalar, ScalarStyle, ScalarValue, SourceMap};
+    use crate::syntax::Scalar;
     use crate::text::{TextRange, TextSize};
     use Value::Int;
 
@@ -751,15 +751,8 @@ mod tests {
             stated => stated.to_string(),
         };
         let len = TextSize::of(text.as_str());
-        let scalar = Scalar {
-            text: text.as_str().into(),
-            style: ScalarStyle::Plain,
-            value: ScalarValue::Str,
-            yaml12: None,
-            map: SourceMap::identity(TextSize::new(0), len),
-        };
         let mut findings = Findings::default();
-        let shape = parse_shape(&scalar, TextRange::up_to(len), "", &mut findings);
+        let shape = parse_shape(&Scalar::plain(&text), TextRange::up_to(len), "", &mut findings);
         assert!(findings.defects.is_empty(), "{text}");
         match shape.kind {
             ShapeKind::Axes(axes) => evaluate_axes(&axes, &environment).ok(),
