@@ -131,7 +131,8 @@ fn disagreement(text: &str, theirs: &Value) -> Option<String> {
     }
     let value = &theirs["value"];
     if value.as_object().is_none_or(|object| object.is_empty()) {
-        return (!has("yaml-top-level")).then(|| format!("no mapping, and no defect says so: {value}"));
+        let says_so = has("yaml-top-level") || ours.defects.iter().any(|(_, message)| message.contains("no entry"));
+        return (!says_so).then(|| format!("no mapping, and no defect says so: {value}"));
     }
     // A surrogate escape is no character, and so refused by us alone.
     if text.contains("\\ud") && has("yaml-syntax") {

@@ -146,7 +146,7 @@ impl Baseline {
             }
             let mut said = format!("{} lists {}", place(), count(total, "defect", "defects"));
             if removed > 0 {
-                said.push_str(&format!("; {removed} are gone from it"));
+                said.push_str(&format!("; {} gone from it", count(removed, "is", "are")));
             }
             notes.note(&said);
         }

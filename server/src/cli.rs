@@ -1,11 +1,10 @@
 //! The command line.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anstream::{AutoStream, stream::RawStream};
 use clap::error::ErrorKind;
-use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
+use clap::{ArgGroup, CommandFactory, Parser, ValueEnum, value_parser};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 clean, 1 defects, 2 wrong usage or unreadable input, 101 a bug of this program, 130 interrupted.";
@@ -97,8 +96,8 @@ pub(crate) struct Arguments {
     pub(crate) color: ColorChoice,
 
     /// How many threads to use
-    #[arg(long, value_name = "N", requires = "mode")]
-    pub(crate) jobs: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", requires = "mode", value_parser = value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
 }
 
 /// What a run is asked to do.

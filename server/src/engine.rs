@@ -50,7 +50,7 @@ pub(crate) struct Judged {
 
 /// A pool of as many threads as asked for.
 pub(crate) fn pool(arguments: &Arguments) -> Result<rayon::ThreadPool> {
-    threads(arguments.jobs.map_or(0, std::num::NonZero::get))
+    threads(arguments.jobs.map_or(0, usize::from))
 }
 
 /// A pool of `count` threads, or of as many as the machine has where that is 0.

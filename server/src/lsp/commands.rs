@@ -16,7 +16,6 @@ const DEBUG_INFO: &str = "tileops.debugInfo";
 /// The commands that clients are told of.
 pub(crate) const NAMES: [&str; 1] = [DEBUG_INFO];
 
-
 /// Does what a command says.
 pub(crate) fn execute(snapshot: &Snapshot, params: ExecuteCommandParams) -> Result<Option<Value>> {
     panics::injected(&params.command);

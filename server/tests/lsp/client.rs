@@ -52,7 +52,9 @@ pub(crate) fn uri(path: &Path) -> String {
 impl Client {
     /// Starts the server, without a word yet.
     pub(crate) fn spawn() -> Self {
-        Client::spawn_with(Command::new(env!("CARGO_BIN_EXE_tileops-lsp")).env("TILEOPS_LSP_TEST_PANIC", "tileops.test.panic"))
+        Client::spawn_with(
+            Command::new(env!("CARGO_BIN_EXE_tileops-lsp")).env("TILEOPS_LSP_TEST_PANIC", "tileops.test.panic"),
+        )
     }
 
     pub(crate) fn spawn_with(command: &mut Command) -> Self {
