@@ -431,6 +431,13 @@ impl AnalysisDb {
         types().unwrap_or_else(|| AdtTable::new(Vec::new(), true))
     }
 
+    /// The ops of the manifest that a file belongs to.
+    pub(crate) fn op_index(&self, path: &str) -> OpIndex {
+        let Some(project) = self.project else { return OpIndex::default() };
+        let folder = Folder::new(self, Arc::from(folder(path)));
+        (*folder_ops(self, project, folder)).clone()
+    }
+
     /// The names of the ops of the manifest that a file belongs to, in alphabetical order.
     pub fn ops(&self, path: &str) -> Vec<String> {
         let Some(project) = self.project else { return Vec::new() };

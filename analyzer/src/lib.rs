@@ -5,6 +5,7 @@
 //!                                    └──── roofline ─> plan (per discriminant point)
 //!                                    └──── workload ─> calls (shapes, dtypes, values)
 //!                                    └──── ide ─> hovers, completions, hints, edits (plain data)
+//!                                    └──── fix ─> edits that mend defects, each of them tried
 //! ```
 //!
 //! The crate knows no protocol, no async runtime, no file system and no GPU: its inputs are texts, its outputs plain
@@ -17,6 +18,7 @@ pub mod defect;
 pub mod eval;
 pub mod expr;
 mod fingerprint;
+pub mod fix;
 pub mod ide;
 pub mod lang;
 pub mod model;

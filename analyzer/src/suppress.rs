@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::defect::{Code, Defect, all_codes, codes, find_code, nearest};
+use crate::defect::{Code, Defect, Instead, all_codes, codes, find_code, nearest};
 use crate::text::{LineIndex, TextRange, TextSize};
 use crate::workspace::{FileReport, Located};
 
@@ -66,6 +66,7 @@ pub fn apply(text: &str, report: &mut FileReport) -> Vec<Located> {
                 message: format!("there is no `{name}` to suppress {}", suppression.scope.describe()),
                 help: Some("delete it from the comment".to_owned()),
                 related: Vec::new(),
+                instead: None,
             },
         });
     }
@@ -139,17 +140,19 @@ impl Reader<'_> {
         let (scope, entry) = self.scope();
         // Offsets within the comment: its text is a suffix of `stated` at every step.
         let offset = |rest: &str| TextSize::of(stated) - TextSize::of(rest);
-        let mut bad = |range: TextRange, subject: &str, message: String, help: String| {
+        let mut bad = |range: TextRange, subject: &str, message: String, help: String, meant: Option<&str>| {
+            let range = range + self.comment.start();
             found.push(Located {
                 entry: entry.clone(),
                 defect: Defect {
                     code: &codes::BAD_SUPPRESSION,
-                    range: range + self.comment.start(),
+                    range,
                     path: String::new(),
                     subject: subject.to_owned(),
                     message,
                     help: Some(help),
                     related: Vec::new(),
+                    instead: meant.map(|text| Box::new(Instead { range, text: text.to_owned(), is_guess: false })),
                 },
             });
         };
@@ -165,16 +168,16 @@ impl Reader<'_> {
                 "" => "a comment for tileops says nothing".to_owned(),
                 other => format!("a comment for tileops cannot say `{other}`"),
             };
-            bad(whole, word, message, form());
+            bad(whole, word, message, form(), None);
             return;
         };
         let Some(close) = rest.find(']') else {
-            bad(whole, "", "the brackets of a suppression are not closed".to_owned(), form());
+            bad(whole, "", "the brackets of a suppression are not closed".to_owned(), form(), None);
             return;
         };
         let inside = &rest[..close];
         if inside.trim().is_empty() {
-            bad(whole, "", "a suppression names no code".to_owned(), form());
+            bad(whole, "", "a suppression names no code".to_owned(), form(), None);
             return;
         }
         let mut at = offset(rest);
@@ -185,27 +188,29 @@ impl Reader<'_> {
             at += TextSize::of(part) + TextSize::of(',');
             let range = TextRange::at(start, TextSize::of(name));
             if name.is_empty() {
-                bad(range, "", "a code is missing between the commas".to_owned(), form());
+                bad(range, "", "a code is missing between the commas".to_owned(), form(), None);
                 continue;
             }
             if named.contains(&name) {
-                bad(range, name, format!("`{name}` is named twice"), "name a code once".to_owned());
+                bad(range, name, format!("`{name}` is named twice"), "name a code once".to_owned(), None);
                 continue;
             }
             named.push(name);
             match find_code(name) {
                 None => {
-                    let help = match nearest(name, all_codes().map(|(_, code)| code.name)) {
+                    let close = nearest(name, all_codes().map(|(_, code)| code.name));
+                    let help = match close {
                         Some(close) => format!("did you mean `{close}`?"),
                         None => "`tileops-lsp --explain all` lists the codes".to_owned(),
                     };
-                    bad(range, name, format!("there is no code `{name}`"), help);
+                    bad(range, name, format!("there is no code `{name}`"), help, close);
                 }
                 Some(code) if *code == codes::BAD_SUPPRESSION || *code == codes::UNUSED_SUPPRESSION => bad(
                     range,
                     name,
                     format!("`{name}` cannot be suppressed by a comment"),
                     "correct or delete the comment that it is about".to_owned(),
+                    None,
                 ),
                 Some(code) => suppressions.push(Suppression {
                     code,

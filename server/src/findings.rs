@@ -56,7 +56,7 @@ pub(crate) fn collect(
             levels::Level::Advisory => Level::Advisory,
             levels::Level::Ignore => continue,
         };
-        let Defect { code, range, path, subject, message, help, related } = defect;
+        let Defect { code, range, path, subject, message, help, related, instead: _ } = defect;
         let related = related.into_iter().filter_map(|related| {
             let (source, range) = (reporting.locate)(&related.place)?;
             Some(Related { source, range, message: related.message })
@@ -113,6 +113,7 @@ fn report_bad_bytes(report: &mut FileReport, faults: &[TextRange]) {
             message: format!("{what} not UTF-8"),
             help: Some("save the file as UTF-8".to_owned()),
             related: Vec::new(),
+            instead: None,
         };
         report.defects.push(Located { entry, defect });
     }

@@ -7,7 +7,7 @@ use std::fs;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tileops_analyzer::defect::{Code, all_codes};
+use tileops_analyzer::defect::{Code, Mend, all_codes};
 use tileops_tests::{Found, Severity, cases, fenced_files, judge, root, strip, update_expectations};
 
 fn main() -> ExitCode {
@@ -99,10 +99,12 @@ fn pages() -> BTreeMap<String, String> {
     let mut last = "";
     for (group, code) in all_codes() {
         if group != last {
-            let _ = write!(index, "\n## {group}\n\n| code | severity | summary |\n| --- | --- | --- |\n");
+            let _ = write!(index, "\n## {group}\n\n| code | severity | fix | summary |\n| --- | --- | --- | --- |\n");
             last = group;
         }
-        let _ = writeln!(index, "| [`{0}`]({0}.md) | {1} | {2} |", code.name, code.severity.name(), code.summary);
+        let fix = if let Mend::Fix(_) = code.mend { "yes" } else { "" };
+        let (name, severity, summary) = (code.name, code.severity.name(), code.summary);
+        let _ = writeln!(index, "| [`{name}`]({name}.md) | {severity} | {fix} | {summary} |");
         pages.insert(format!("{}.md", code.name), code.page());
     }
     pages.insert("README.md".to_owned(), index);

@@ -6,7 +6,7 @@ use super::SymbolRole;
 use super::sheet::Sheet;
 use super::signature::Fault;
 use super::view::View;
-use crate::defect::{Findings, codes, list, nearest_first};
+use crate::defect::{Findings, codes, list, nearest, nearest_first};
 use crate::expr::Ident;
 use crate::lang::{DType, DTypeSet, Kind};
 use crate::model::{Combo, Fact, Signature};
@@ -83,7 +83,12 @@ pub(crate) fn judge(sheet: &Sheet, signature: &Signature, findings: &mut Finding
                         dtype.name(),
                         format!("`{}` is no dtype of `{}`", dtype.name(), column.value),
                     )
-                    .help(format!("its dtypes are {}", list(nearest_first(dtype.name(), members), "and")));
+                    .help(format!(
+                        "its dtypes are {}",
+                        list(nearest_first(dtype.name(), members.iter().copied()), "and")
+                    ))
+                    .meant(nearest(dtype.name(), members))
+                    .guess();
             }
         }
         let missing: Vec<&str> = first
@@ -134,7 +139,8 @@ fn judge_column(sheet: &Sheet, column: &Ident, known: &[&str], path: &str, findi
         None => {
             findings
                 .report(&codes::UNKNOWN_NAME, column.range, path, &**name, format!("`{name}` is not declared"))
-                .help(help);
+                .help(help)
+                .meant(nearest(name, known.iter().copied()));
         }
         Some(symbol) if symbol.kind == Kind::Error => {
             findings.unreached(column.range, path, format!("the dtypes of `{name}`"), format!("the kind of `{name}`"));

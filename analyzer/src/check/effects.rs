@@ -5,7 +5,7 @@ use super::sheet::{Item, Sheet, TensorSheet, When};
 use super::signature::Fault;
 use super::view::View;
 use super::{SymbolRole, facts::Read};
-use crate::defect::{Findings, codes, list, nearest_first};
+use crate::defect::{Findings, codes, list, nearest, nearest_first};
 use crate::expr::{Expr, ExprKind};
 use crate::lang::Kind;
 use crate::model::{Condition, Fact, Signature, TensorRole};
@@ -270,10 +270,10 @@ fn judge_aliases(sheet: &Sheet, signature: &Signature, findings: &mut Findings) 
                 allowed = nearest_first(name, inputs.iter().map(|t| &*t.name.value));
                 format!(
                     "an alias names an input with `mutated`; the inputs are {}, and none is mutated",
-                    list(allowed, "and")
+                    list(&allowed, "and")
                 )
             } else {
-                format!("the inputs that the call writes are {}", list(allowed, "and"))
+                format!("the inputs that the call writes are {}", list(&allowed, "and"))
             };
             let what = match sheet.sym(name) {
                 Some(_) => format!("`{name}` is no input"),
@@ -288,7 +288,8 @@ fn judge_aliases(sheet: &Sheet, signature: &Signature, findings: &mut Findings) 
                     &**name,
                     format!("{what}, and `{}` cannot be its alias", facts.name.value),
                 )
-                .help(help);
+                .help(help)
+                .meant(nearest(name, allowed.iter().copied()));
             continue;
         };
         if !is_written(&input.mutated) && !input.mutated.is_malformed() {

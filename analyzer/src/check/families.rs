@@ -102,7 +102,8 @@ fn read_family(family: &Family, scope: &Scope, findings: &mut Findings) -> Famil
                         &**text,
                         format!("`{name}` matches on `{text}`, which is none of its formals"),
                     )
-                    .help(format!("its formals are {}", list(allowed, "and")));
+                    .help(format!("its formals are {}", list(&allowed, "and")))
+                    .meant(nearest(text, allowed.iter().copied()));
             }
             continue;
         };
@@ -211,8 +212,8 @@ fn count(n: usize, what: &str) -> String {
 
 /// Judges one pattern against the kind that it matches; whether it fits.
 fn judge_pattern(pattern: &Pattern, of: &str, kind: &Kind, path: &str, findings: &mut Findings) -> bool {
-    let mut misfit = |range, subject: &str, message: String, help: String| {
-        findings.report(&codes::FAMILY_DEFINITION, range, path, subject, message).help(help);
+    let mut misfit = |range, subject: &str, message: String, help: String, meant: Option<&str>| {
+        findings.report(&codes::FAMILY_DEFINITION, range, path, subject, message).help(help).meant(meant);
         false
     };
     match (pattern, kind) {
@@ -228,6 +229,7 @@ fn judge_pattern(pattern: &Pattern, of: &str, kind: &Kind, path: &str, findings:
                         "its values are {}",
                         list(nearest_first(&literal.value, literals.iter().map(|l| &**l)), "and")
                     ),
+                    nearest(&literal.value, literals.iter().map(|l| &**l)),
                 )
         }
         (Pattern::Literal(literal), Kind::Adt(adt, _)) if adt.constructor(&literal.value).is_some() => misfit(
@@ -238,6 +240,7 @@ fn judge_pattern(pattern: &Pattern, of: &str, kind: &Kind, path: &str, findings:
                 literal.value, adt.name
             ),
             format!("write `{{{}: _}}`", literal.value),
+            None,
         ),
         (Pattern::Constructor(constructor, fields), Kind::Adt(adt, _)) => match adt.constructor(&constructor.value) {
             None => misfit(
@@ -248,6 +251,7 @@ fn judge_pattern(pattern: &Pattern, of: &str, kind: &Kind, path: &str, findings:
                     "its constructors are {}",
                     list(nearest_first(&constructor.value, adt.constructors.iter().map(|c| &*c.name)), "and")
                 ),
+                nearest(&constructor.value, adt.constructors.iter().map(|c| &*c.name)),
             ),
             Some(declared) => judge_fields(fields, &adt.name, declared, path, findings),
         },
@@ -256,6 +260,7 @@ fn judge_pattern(pattern: &Pattern, of: &str, kind: &Kind, path: &str, findings:
             if *value { "true" } else { "false" },
             format!("`{of}` is an enum, and no Boolean"),
             format!("its values are {}", list(literals.iter(), "and")),
+            None,
         ),
         (Pattern::Bool(value, range), Kind::Adt(adt, _)) => misfit(
             *range,
@@ -265,18 +270,21 @@ fn judge_pattern(pattern: &Pattern, of: &str, kind: &Kind, path: &str, findings:
                 "match a constructor, as in `{{{}: _}}`",
                 adt.constructors.first().map_or("constructor", |c| &c.name)
             ),
+            None,
         ),
         (Pattern::Literal(literal), _) => misfit(
             literal.range,
             &literal.value,
             format!("`{}` does not match `{of}`, which is a `{}`", literal.value, show(kind)),
             expected(kind),
+            None,
         ),
         (Pattern::Constructor(constructor, _), _) => misfit(
             constructor.range,
             &constructor.value,
             format!("`{{{}: …}}` does not match `{of}`, which is {}", constructor.value, a_kind(kind)),
             expected(kind),
+            None,
         ),
         // A scrutinee that is not finite has its defect at `match`.
         (Pattern::Bool(..), _) => false,
@@ -311,7 +319,7 @@ fn judge_fields(
     for (field, pattern) in fields {
         let finite: Vec<&str> =
             constructor.fields.iter().filter(|f| !finite_values(&f.kind).is_empty()).map(|f| &*f.name).collect();
-        let help = format!("a pattern can name {}", list(nearest_first(&field.value, finite), "and"));
+        let help = format!("a pattern can name {}", list(nearest_first(&field.value, finite.iter().copied()), "and"));
         match constructor.field(&field.value) {
             None => {
                 fits = false;
@@ -323,7 +331,8 @@ fn judge_fields(
                         &*field.value,
                         format!("`{}` of `{adt}` has no field `{}`", constructor.name, field.value),
                     )
-                    .help(help);
+                    .help(help)
+                    .meant(nearest(&field.value, finite));
             }
             Some(declared) if finite_values(&declared.kind).is_empty() => {
                 if !matches!(pattern, Pattern::Any(_)) {
@@ -431,7 +440,7 @@ pub(crate) fn judge_application<'f>(
             let help = match nearest(&name.value, known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None if known.is_empty() => "declare it in `signature.types`, or write a shape in brackets".to_owned(),
-                None => format!("the families of this entry are {}", list(known, "and")),
+                None => format!("the families of this entry are {}", list(&known, "and")),
             };
             findings
                 .report(
@@ -441,7 +450,8 @@ pub(crate) fn judge_application<'f>(
                     &*name.value,
                     format!("`{}` is no type family of this entry", name.value),
                 )
-                .help(help);
+                .help(help)
+                .meant(nearest(&name.value, known.iter().copied()));
         } else {
             findings.unreached(name.range, path, format!("the shape `{}[…]`", name.value), "signature.types");
         }

@@ -86,8 +86,9 @@ pub fn kind_of_formal(ty: &TypeExpr, adts: &AdtTable, path: &str, findings: &mut
         .report(&codes::PARAMETER_TYPE, ty.range, path, text.clone(), format!("`{text}` is no kind of a formal"))
         .help(format!(
             "a formal is {}, `DType[…]` or a union of quoted literals",
-            list(order, "or").replace(" or ", ", ")
-        ));
+            list(&order, "or").replace(" or ", ", ")
+        ))
+        .meant(nearest(&text, order.iter().copied()));
     Kind::Error
 }
 
@@ -210,8 +211,9 @@ impl Reader<'_> {
             .report(&codes::PARAMETER_TYPE, range, self.path, &**name, format!("`{name}` is no type of a parameter"))
             .help(format!(
                 "a type is {}, a dtype, a quoted literal, `list[…]`, `tuple[…]`, a dotted name, or a union of them",
-                list(order, "or").replace(" or ", ", ")
-            ));
+                list(&order, "or").replace(" or ", ", ")
+            ))
+            .meant(nearest(name, order.iter().copied()));
         Kind::Error
     }
 

@@ -3,9 +3,12 @@
 
 use super::Code;
 
-/// Declares codes: the constant's name gives the kebab-case name, and `docs/<name>.md` beside the file its page.
+/// Declares codes: the constant's name gives the kebab-case name, and `docs/<name>.md` beside the file its page. Behind the
+/// summary stands what a fix does, or why there is none.
 macro_rules! codes {
-    ($($(#[$meta:meta])* $constant:ident = $name:literal, $severity:ident, $summary:literal;)*) => {
+    ($(
+        $(#[$meta:meta])* $constant:ident = $name:literal, $severity:ident, $summary:literal, $mend:ident $mended:literal;
+    )*) => {
         $(
             $(#[$meta])*
             #[doc = $summary]
@@ -14,6 +17,7 @@ macro_rules! codes {
                 summary: $summary,
                 severity: $crate::defect::Severity::$severity,
                 status: $crate::defect::Status::Stable("0.1.0"),
+                mend: $crate::defect::Mend::$mend($mended),
                 docs: include_str!(concat!("docs/", $name, ".md")),
             };
         )*

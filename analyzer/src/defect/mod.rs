@@ -3,7 +3,7 @@
 pub mod codes;
 mod registry;
 
-pub use registry::{Code, Severity, Status, all_codes, find_code};
+pub use registry::{Code, Mend, Severity, Status, all_codes, find_code};
 
 use crate::text::TextRange;
 
@@ -25,6 +25,19 @@ pub struct Defect {
     pub help: Option<String>,
     /// The other places involved.
     pub related: Vec<Related>,
+    /// What stands in place of the characters at fault in a text that is right, where the judgment knows it.
+    pub instead: Option<Box<Instead>>,
+}
+
+/// A text in place of another, where both are inside of one scalar: of an expression, a type, a name, a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instead {
+    /// The characters to replace, as a defect's.
+    pub range: TextRange,
+    /// The text that is meant, without the quotes and escapes that the scalar around it may need.
+    pub text: String,
+    /// Whether something else may be meant, too.
+    pub is_guess: bool,
 }
 
 /// Another place that a defect involves.
@@ -88,6 +101,7 @@ impl Findings {
             message: message.into(),
             help: None,
             related: Vec::new(),
+            instead: None,
         });
         // The vector is not empty: an element was pushed on the line above.
         #[allow(clippy::unwrap_used)]
@@ -135,6 +149,33 @@ impl Defect {
     /// Says what to write instead, or what is allowed.
     pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Says what stands in place of the characters at fault in a text that is right.
+    pub fn instead(&mut self, text: impl Into<String>) -> &mut Self {
+        self.instead_of(self.range, text)
+    }
+
+    /// Says what stands in place of `range`, which has the characters at fault, in a text that is right.
+    pub fn instead_of(&mut self, range: TextRange, text: impl Into<String>) -> &mut Self {
+        self.instead = Some(Box::new(Instead { range, text: text.into(), is_guess: false }));
+        self
+    }
+
+    /// Says which name was most likely meant, if any is close.
+    pub fn meant(&mut self, name: Option<impl Into<String>>) -> &mut Self {
+        if let Some(name) = name {
+            self.instead(name);
+        }
+        self
+    }
+
+    /// Says that something else may be meant than what stands instead.
+    pub fn guess(&mut self) -> &mut Self {
+        if let Some(instead) = &mut self.instead {
+            instead.is_guess = true;
+        }
         self
     }
 

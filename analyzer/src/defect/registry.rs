@@ -11,6 +11,8 @@ pub struct Code {
     pub severity: Severity,
     /// Where it is in its life.
     pub status: Status,
+    /// Whether there are fixes for it.
+    pub mend: Mend,
     /// The documentation in Markdown: why it matters, a wrong and a right example. Both examples are run as tests.
     pub docs: &'static str,
 }
@@ -30,6 +32,15 @@ pub enum Severity {
     Advisory,
     /// The manifest cannot be used as it is.
     Error,
+}
+
+/// Whether a code has fixes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mend {
+    /// It has, of some of its defects at least; what they do, as a clause: "removes the key".
+    Fix(&'static str),
+    /// It has none, as no mend is the clear one; why, as a clause.
+    None(&'static str),
 }
 
 /// Where a code is in its life.
@@ -67,8 +78,13 @@ impl Code {
 
     /// Its page in Markdown: what `--explain` prints and `docs/defects` holds.
     pub fn page(&self) -> String {
-        let Code { name, summary, severity, status: Status::Stable(since), docs } = self;
+        let Code { name, summary, severity, status: Status::Stable(since), mend, docs } = self;
         let (severity, group) = (severity.name(), self.group());
-        format!("# {name}\n\n{summary}.\n\nSeverity: {severity}. Group: {group}. Since {since}.\n\n{}\n", docs.trim())
+        let mend = match mend {
+            Mend::Fix(what) => format!("Fix: {what}."),
+            Mend::None(why) => format!("No fix: {why}."),
+        };
+        let docs = docs.trim();
+        format!("# {name}\n\n{summary}.\n\nSeverity: {severity}. Group: {group}. Since {since}.\n\n{mend}\n\n{docs}\n")
     }
 }

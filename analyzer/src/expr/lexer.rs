@@ -372,9 +372,9 @@ impl<'a> Lexer<'a> {
         let defect = self.syntax(start, format!("`{whole}` is not a number"));
         match problem {
             Err(help) => defect.help(help),
-            Ok(()) if suffix.starts_with(|c: char| c.is_ascii_alphabetic()) => {
-                defect.help(format!("a product is written `{number} * {suffix}`"))
-            }
+            Ok(()) if suffix.starts_with(|c: char| c.is_ascii_alphabetic()) => defect
+                .help(format!("a product is written `{number} * {suffix}`"))
+                .instead(format!("{number} * {suffix}")),
             Ok(()) => defect,
         };
         self.push(TokenKind::BadOperand, start);
@@ -444,7 +444,11 @@ impl<'a> Lexer<'a> {
         };
         let text = &self.text[start + prefix.len()..self.at];
         let help = format!("write it as a plain string, `{}`", excerpt(text));
-        self.refused(start, format!("{what} is outside the language")).help(help);
+        let plain = (!prefix.contains(['f', 'F'])).then(|| text.to_owned());
+        let problem = self.refused(start, format!("{what} is outside the language")).help(help);
+        if let Some(plain) = plain {
+            problem.instead(plain);
+        }
         self.push(TokenKind::BadOperand, start);
     }
 
@@ -453,7 +457,9 @@ impl<'a> Lexer<'a> {
         let start = self.at;
         if let Some(&(_, operator, kind)) = LOOKALIKES.iter().find(|(like, ..)| *like == c) {
             self.at += c.len_utf8();
-            self.syntax(start, format!("`{c}` is not an operator")).help(format!("write `{operator}`"));
+            self.syntax(start, format!("`{c}` is not an operator"))
+                .help(format!("write `{operator}`"))
+                .instead(operator);
             return self.push(kind, start);
         }
         if let Some(close) = match c {
@@ -474,7 +480,7 @@ impl<'a> Lexer<'a> {
             self.at += c.len_utf8();
             self.skip_while(|next| next == c);
             let message = format!("the character U+{:04X} is not a space here", u32::from(c));
-            self.syntax(start, message).help("write a plain space");
+            self.syntax(start, message).help("write a plain space").instead(" ");
             return;
         }
         let stray = |c: char| {

@@ -432,7 +432,8 @@ impl<'a> Parser<'a> {
         self.disorder += 1;
         self.problems
             .report(self.form.code, comma, ",", "a tuple needs parentheses around it")
-            .help(format!("write `{}`", excerpt(&text)));
+            .help(format!("write `{}`", excerpt(&text)))
+            .instead_of(range, text);
         self.error(parts, range)
     }
 

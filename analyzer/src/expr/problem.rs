@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::defect::codes::EXPRESSION_LIMIT;
-use crate::defect::{Code, Findings};
+use crate::defect::{Code, Findings, Instead};
 use crate::text::TextRange;
 
 use super::Source;
@@ -20,12 +20,33 @@ pub(super) struct Problem {
     pub(super) message: String,
     pub(super) help: Option<String>,
     related: Vec<(TextRange, String)>,
+    /// What is to be replaced, by what, and whether something else may be meant.
+    instead: Option<(TextRange, String, bool)>,
     withdrawn: bool,
 }
 
 impl Problem {
     pub(super) fn help(&mut self, help: impl Into<String>) -> &mut Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Says what stands in place of `range` in a text that is right, as [`crate::defect::Defect::instead_of`] does.
+    pub(super) fn instead_of(&mut self, range: TextRange, text: impl Into<String>) -> &mut Self {
+        self.instead = Some((range, text.into(), false));
+        self
+    }
+
+    /// Says what stands in place of what is marked.
+    pub(super) fn instead(&mut self, text: impl Into<String>) -> &mut Self {
+        self.instead_of(self.range, text)
+    }
+
+    /// Says that something else may be meant than what stands instead.
+    pub(super) fn guess(&mut self) -> &mut Self {
+        if let Some((_, _, is_guess)) = &mut self.instead {
+            *is_guess = true;
+        }
         self
     }
 
@@ -61,6 +82,7 @@ impl Problems {
             message: message.into(),
             help: None,
             related: Vec::new(),
+            instead: None,
             withdrawn: false,
         });
         // The vector is not empty: an element was pushed on the line above.
@@ -96,7 +118,14 @@ impl Problems {
         self.list.sort_by_key(|p| (p.range.start(), p.range.end()));
         if let Some(first) = self.list.get(MAX_PROBLEMS) {
             let message = format!("{} more defects of this text are not listed", self.list.len() - MAX_PROBLEMS);
-            let rest = Problem { code: &EXPRESSION_LIMIT, message, help: None, related: Vec::new(), ..first.clone() };
+            let rest = Problem {
+                code: &EXPRESSION_LIMIT,
+                message,
+                help: None,
+                related: Vec::new(),
+                instead: None,
+                ..first.clone()
+            };
             self.list.truncate(MAX_PROBLEMS);
             self.list.push(rest);
         }
@@ -104,6 +133,9 @@ impl Problems {
             let range = source.place(problem.range);
             let defect = findings.report(problem.code, range, source.path, problem.subject, problem.message);
             defect.help = problem.help;
+            if let Some((range, text, is_guess)) = problem.instead {
+                defect.instead = Some(Box::new(Instead { range: source.place(range), text, is_guess }));
+            }
             for (range, message) in problem.related {
                 defect.related(source.place(range), message);
             }

@@ -154,13 +154,17 @@ impl Parser<'_> {
             let inside = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).unwrap_or(text).trim();
             let inside = if self.is_sequence_like(text) { format!("*{inside}") } else { inside.to_owned() };
             let inside = inside.trim_end_matches(',');
+            let (is_orderly, shape) = (self.disorder == orderly, format!("[{inside}]"));
             self.problems
                 .report(&SHAPE_SYNTAX, range, excerpt(text), format!("`{}` is not a shape", excerpt(text)))
-                .help(if self.disorder == orderly {
+                .help(if is_orderly {
                     format!("a shape is a list of axes in brackets, `[{}]`", excerpt(inside))
                 } else {
                     "a shape is a list of axes in brackets, such as `[M, K]`".to_owned()
                 });
+            if is_orderly && let Some(problem) = self.problems.get(before) {
+                problem.instead(shape);
+            }
         }
         let range = self.place(range);
         Shape { kind: ShapeKind::Error(parts.into_iter().map(|p| *p.expr).collect()), range }

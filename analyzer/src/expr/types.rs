@@ -58,7 +58,7 @@ impl Parser<'_> {
                     let token = self.bump();
                     let message = format!("`{}` does not join types", self.text_of(token.range));
                     if let Some(problem) = self.structural(token.range, message) {
-                        problem.help("write `|`");
+                        problem.help("write `|`").instead("|");
                     }
                     self.panicking = false;
                 }

@@ -9,7 +9,7 @@ mod hints;
 mod hover;
 mod mentions;
 mod navigate;
-mod site;
+pub(crate) mod site;
 mod structure;
 #[cfg(test)]
 mod tests;

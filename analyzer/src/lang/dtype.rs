@@ -83,6 +83,39 @@ dtypes! {
     Float8E8M0FnU = "float8_e8m0fnu", 8, Float;
 }
 
+/// Other names of dtypes, PyTorch's own and those that papers use.
+const ALIASES: &[(&str, DType)] = &[
+    ("half", DType::Float16),
+    ("float", DType::Float32),
+    ("double", DType::Float64),
+    ("short", DType::Int16),
+    ("int", DType::Int32),
+    ("long", DType::Int64),
+    ("cfloat", DType::Complex64),
+    ("cdouble", DType::Complex128),
+    ("fp16", DType::Float16),
+    ("f16", DType::Float16),
+    ("bf16", DType::BFloat16),
+    ("fp32", DType::Float32),
+    ("f32", DType::Float32),
+    ("fp64", DType::Float64),
+    ("f64", DType::Float64),
+    ("fp8_e4m3", DType::Float8E4M3Fn),
+    ("fp8_e5m2", DType::Float8E5M2),
+    ("i8", DType::Int8),
+    ("u8", DType::UInt8),
+    ("i32", DType::Int32),
+    ("i64", DType::Int64),
+];
+
+impl DType {
+    /// The dtype that is called `name` elsewhere: `half`, `bf16`. It has one name in the language.
+    pub fn from_alias(name: &str) -> Option<DType> {
+        let name = name.strip_prefix("torch.").unwrap_or(name);
+        ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, dtype)| *dtype)
+    }
+}
+
 /// A set of dtypes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct DTypeSet(u32);

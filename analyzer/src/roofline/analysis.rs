@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Bytes, Formulas, RooflineBody, RooflinePlan, Term};
 use crate::check::{Branch, Checked, Inference, Point, Position, Scope};
-use crate::defect::{Findings, Severity, codes, nearest_first};
+use crate::defect::{Findings, Severity, codes, nearest, nearest_first};
 use crate::eval::fold;
 use crate::expr::{Expr, ExprKind, Ident, Shape, ShapeKind};
 use crate::model::{Condition, Entry, Fact, Formula, Roofline, Status, TensorRole};
@@ -91,7 +91,13 @@ fn judge_func(entry: &Entry, func: &Ident, formulas: &Formulas, findings: &mut F
         let help =
             if is_identifier(last) { format!("write `{package}.{last}`") } else { format!("write `{package}.<name>`") };
         let message = format!("`{}` is not a function of `{package}`", func.value);
-        findings.report(&codes::FORMULA_PATH, func.range, path, &*func.value, message).help(help);
+        let known = formulas.names.as_ref().is_some_and(|names| names.contains(last));
+        let meant = is_identifier(last).then(|| format!("{package}.{last}"));
+        let defect = findings.report(&codes::FORMULA_PATH, func.range, path, &*func.value, message);
+        defect.help(help).meant(meant);
+        if !known {
+            defect.guess();
+        }
         return;
     };
     if !matches!(entry.status, Fact::Valid(Status::Implemented, _)) {
@@ -108,7 +114,8 @@ fn judge_func(entry: &Entry, func: &Ident, formulas: &Formulas, findings: &mut F
                 format!("they define {}", crate::check::some_of(&order, "and"))
             };
             let message = format!("the formula sources define no `{name}`");
-            findings.report(&codes::UNKNOWN_FORMULA, func.range, path, name, message).help(help);
+            let meant = nearest(name, names.iter().map(String::as_str)).map(|near| format!("{package}.{near}"));
+            findings.report(&codes::UNKNOWN_FORMULA, func.range, path, name, message).help(help).meant(meant);
         }
     }
 }
@@ -234,7 +241,8 @@ fn judge_sizes(
                 let message = format!("`bytes({name})` is read where `{name}` is absent: when {when}");
                 findings
                     .report(&codes::UNSIZED_TENSOR, expr.range, &*formula.path, &**name, message)
-                    .help(format!("write `(bytes({name}) if present({name}) else 0)`"));
+                    .help(format!("write `(bytes({name}) if present({name}) else 0)`"))
+                    .instead(format!("(bytes({name}) if present({name}) else 0)"));
             }
         }
         expr.for_each_child(&mut |child| open.push(child));

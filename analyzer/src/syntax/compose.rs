@@ -718,7 +718,7 @@ fn with_value(value: &ScalarValue) -> String {
 }
 
 /// How to write a value so that every reader reads it; nothing for a string, which needs its quotes.
-fn unambiguous(value: &ScalarValue) -> Option<String> {
+pub(crate) fn unambiguous(value: &ScalarValue) -> Option<String> {
     match value {
         ScalarValue::Bool(value) => Some(value.to_string()),
         ScalarValue::Int(value) => Some(value.to_string()),

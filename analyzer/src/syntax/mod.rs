@@ -18,6 +18,7 @@ mod tests;
 mod tree;
 mod tree_sitter;
 
+pub(crate) use compose::unambiguous;
 pub use cut::cut;
 pub use source_map::SourceMap;
 pub use tree::{Node, NodeKind, Pair, Scalar, ScalarStyle, ScalarValue};

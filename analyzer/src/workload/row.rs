@@ -321,7 +321,7 @@ fn read_some(facts: &EntryFacts<'_>, read: &mut ReadRow<'_>, findings: &mut Find
         }
         let (message, help) = refused_some(facts, name, &own);
         let defect = findings.report(&codes::ROW_SOME, name.range, &*path, &*name.value, message);
-        defect.help(help);
+        defect.help(help).meant(nearest(&name.value, own.iter().copied()));
         if let Some(tensor) = facts.tensor(&name.value) {
             let at = if tensor.optional.is_absent() { tensor.name.range } else { tensor.optional.range() };
             defect.related(at, format!("`{}` is declared here", name.value));
@@ -659,6 +659,7 @@ fn report_keys(
             defect.related(symbol.range, format!("`{name}` is declared here"));
         }
         if let Some(meant) = meant {
+            defect.instead(&*meant);
             missing.retain(|name| *name != meant);
         }
     }
@@ -847,6 +848,8 @@ fn read_case(
                 findings
                     .report(&codes::ROW_DTYPES, *range, path, name, format!("`{name}` cannot be {}", dtype.name()))
                     .help(format!("`{name}` is {}", list(near, "or")))
+                    .meant(nearest(dtype.name(), members.iter().map(DType::name)))
+                    .guess()
                     .related(index.kind.range(), format!("`{name}` is declared here"));
             }
             continue;
@@ -884,7 +887,7 @@ fn read_case(
         let defect = findings.report(&codes::ROW_DTYPES, key.range, path, name, message);
         match meant {
             Some(meant) => {
-                defect.help(format!("did you mean `{meant}`? {}", capitalized(&help)));
+                defect.help(format!("did you mean `{meant}`? {}", capitalized(&help))).instead(meant);
                 missing.retain(|name| *name != meant);
             }
             None => {

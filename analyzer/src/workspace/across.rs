@@ -72,6 +72,18 @@ impl OpIndex {
         }
     }
 
+    /// Takes a declaration back.
+    pub(crate) fn forget(&mut self, name: &str) {
+        if name.is_empty() {
+            self.unnamed = self.unnamed.saturating_sub(1);
+        } else if let Some(count) = self.ops.get_mut(name) {
+            *count -= 1;
+            if *count == 0 {
+                self.ops.remove(name);
+            }
+        }
+    }
+
     /// Whether every entry's name could be read.
     pub fn is_complete(&self) -> bool {
         self.unnamed == 0
@@ -123,7 +135,7 @@ pub fn across_files(summary: &Summary, nth: u32, ops: &OpIndex, findings: &mut F
         let near = nearest_first(&op.value, ops.names());
         let help = match nearest(&op.value, near.iter().copied()) {
             Some(close) => format!("did you mean `{close}`?"),
-            None if near.len() <= 12 => format!("the manifest has {}", list(near, "and")),
+            None if near.len() <= 12 => format!("the manifest has {}", list(&near, "and")),
             None => "a stage names an entry of this manifest by `op`, or a kernel of its own by `kernel`".to_owned(),
         };
         findings
@@ -134,7 +146,8 @@ pub fn across_files(summary: &Summary, nth: u32, ops: &OpIndex, findings: &mut F
                 &*op.value,
                 format!("the manifest has no op `{}`", op.value),
             )
-            .help(help);
+            .help(help)
+            .meant(nearest(&op.value, near.iter().copied()));
     }
 }
 

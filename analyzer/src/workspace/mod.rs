@@ -301,6 +301,9 @@ impl FileReport {
 pub fn rebase(findings: &mut Findings, start: TextSize) {
     for defect in &mut findings.defects {
         defect.range += start;
+        if let Some(instead) = &mut defect.instead {
+            instead.range += start;
+        }
         for related in &mut defect.related {
             if let Place::Here(range) = &mut related.place {
                 *range += start;

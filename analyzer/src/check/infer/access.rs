@@ -6,7 +6,7 @@ use super::{Found, Inference, Want, Wanted, count, some_of, text_of};
 use crate::check::guards::{Guards, Subject, item_of};
 use crate::check::show::show;
 use crate::check::types::union_of;
-use crate::defect::{Severity, codes, list, nearest_first};
+use crate::defect::{Severity, codes, list, nearest, nearest_first};
 use crate::expr::{Expr, ExprKind, Ident, UnaryOp};
 use crate::lang::Kind;
 use crate::lang::builtins::Takes;
@@ -117,7 +117,8 @@ impl Inference<'_> {
             let message = format!("{shown} is `{}`, and has no field `{name}`", found.declared);
             let defect = self.findings.report(&codes::UNKNOWN_FIELD, field.range, self.path, &**name, message);
             if let Some(help) = help {
-                defect.help(help);
+                let whole = TextRange::new(base.range.start(), field.range.end().max(base.range.start()));
+                defect.help(help).instead_of(whole, text_of(base));
             }
             return Found::error();
         };
@@ -138,7 +139,8 @@ impl Inference<'_> {
             let message = format!("no constructor of `{}` has a field `{name}`", adt.name);
             self.findings
                 .report(&codes::UNKNOWN_FIELD, field.range, self.path, &**name, message)
-                .help(format!("it has {}", some_of(&order, "and")));
+                .help(format!("it has {}", some_of(&order, "and")))
+                .meant(nearest(name, order.iter().copied()));
             return Found::error();
         }
         let here = || having.iter().filter(|(constructor, _)| narrowed.contains(*constructor));

@@ -7,7 +7,7 @@ use super::{CallRole, Found, Inference, Position, Want, Wanted, count, some_of, 
 use crate::check::SymbolRole;
 use crate::check::guards::{Guards, item_of};
 use crate::check::show::show;
-use crate::defect::{codes, list, nearest_first};
+use crate::defect::{codes, list, nearest, nearest_first};
 use crate::expr::{Call, Comprehension, Expr, ExprKind, Ident};
 use crate::lang::Kind;
 use crate::lang::builtins::{self, BindProblem, Bound, Builtin, Parameter, Passing, Role, Takes};
@@ -64,7 +64,13 @@ impl Inference<'_> {
         };
         self.findings
             .report(&codes::UNKNOWN_FUNCTION, callee.range, self.path, &**name, format!("`{name}` is no {sort}"))
-            .help(help);
+            .help(help)
+            .meant(match &**name {
+                "cdiv" | "ceildiv" | "math.ceil_div" => Some("ceil_div"),
+                "math.prod" | "np.prod" => Some("prod"),
+                "ceil" | "math.ceil" | "numel" | "int" | "floor" | "math.floor" | "abs" | "any" => None,
+                _ => nearest(name, order.iter().copied()),
+            });
     }
 
     /// The arguments of a call that cannot be judged: their own names and kinds still are.
@@ -213,7 +219,8 @@ impl Inference<'_> {
                                 &*name,
                                 format!("`{name}` is not declared"),
                             )
-                            .help(help);
+                            .help(help)
+                            .meant(nearest(&name, order.iter().copied()));
                     }
                     return None;
                 }
@@ -268,7 +275,8 @@ impl Inference<'_> {
                     let message = format!("`{name}` has no parameter `{}`", keyword.value);
                     self.findings
                         .report(&codes::CALL_ARGUMENTS, keyword.range, self.path, &*keyword.value, message)
-                        .help(help);
+                        .help(help)
+                        .meant(nearest(&keyword.value, order.iter().copied()));
                     loose.push(value);
                 }
                 BindProblem::Duplicate { keyword, value, first } => {
@@ -361,7 +369,8 @@ impl Inference<'_> {
                         let message = format!("`{name}` is not declared");
                         self.findings
                             .report(&codes::UNKNOWN_NAME, argument.range, self.path, name, message)
-                            .help(format!("the tensors are {}", some_of(&order, "and")));
+                            .help(format!("the tensors are {}", some_of(&order, "and")))
+                            .meant(nearest(name, order.iter().copied()));
                     }
                     return Kind::Error;
                 }

@@ -8,7 +8,7 @@ use crate::check::guards::{
 };
 use crate::check::show::show;
 use crate::check::types::union_of;
-use crate::defect::{codes, nearest_first};
+use crate::defect::{codes, nearest, nearest_first};
 use crate::expr::{BoolOp, CompareOp, Expr, ExprKind};
 use crate::lang::builtins::Takes;
 use crate::lang::{Kind, Literals};
@@ -162,6 +162,7 @@ impl Inference<'_> {
             .findings
             .report(&codes::NO_SUCH_MEMBER, range, self.path, literal, message)
             .help(format!("it is {}", some_of(&order, "or")));
+        defect.meant(nearest(literal, allowed.iter().map(|a| &**a)).map(|near| format!("'{near}'")));
         if let Some(symbol) = symbol {
             defect.related(symbol.range, format!("`{}` is declared here", symbol.name));
         }
@@ -191,6 +192,15 @@ impl Inference<'_> {
         let defect = self.findings.report(&codes::NEVER_EQUAL, range, self.path, subject_text(left_expr), message);
         if let Some(help) = help {
             defect.help(help);
+        }
+        match (&left.declared, &right.declared) {
+            (Kind::Adt(..), Kind::Enum(_)) => {
+                defect.instead_of(left_expr.range, format!("{}.kind", text_of(left_expr)));
+            }
+            (Kind::Enum(_), Kind::Adt(..)) => {
+                defect.instead_of(right_expr.range, format!("{}.kind", text_of(right_expr)));
+            }
+            _ => {}
         }
     }
 }

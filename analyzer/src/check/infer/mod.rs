@@ -20,7 +20,7 @@ use crate::check::guards::{Guards, Subject, is_integer, is_number, item_of};
 use crate::check::show::show;
 use crate::check::types::union_of;
 use crate::check::{Scope, Symbol, SymbolRole};
-use crate::defect::{Findings, codes, list, nearest_first};
+use crate::defect::{Findings, codes, list, nearest, nearest_first};
 use crate::expr::{Axis, BinaryOp, Expr, ExprKind, Ident, Shape, ShapeKind, UnaryOp};
 use crate::lang::builtins::Takes;
 use crate::lang::{Kind, Literals};
@@ -301,11 +301,13 @@ impl<'a> Inference<'a> {
             let message = format!("{shown} is no value of {}", want.taker);
             self.findings
                 .report(&codes::NO_SUCH_MEMBER, expr.range, self.path, &**text, message)
-                .help(format!("write {}", list(order, "or")));
+                .help(format!("write {}", list(order, "or")))
+                .meant(nearest(text, allowed.iter().copied()).map(|near| format!("'{near}'")));
             return;
         }
         let message = format!("{shown} is `{}`, and {} takes {wanted}", found.kind, want.taker);
         let help = self.mismatch_help(expr, &found.kind, want);
+        let instead = self.mismatch_instead(expr, &found.kind, want);
         let symbol = match expr.as_name() {
             Some(name) if self.formals.is_none() && self.local(name).is_none() => self.scope.get(name),
             _ => None,
@@ -314,8 +316,24 @@ impl<'a> Inference<'a> {
         if let Some(help) = help {
             defect.help(help);
         }
+        if let Some(instead) = instead {
+            defect.instead(instead).guess();
+        }
         if let Some(symbol) = symbol {
             defect.related(symbol.range, format!("`{}` is declared here", symbol.name));
+        }
+    }
+
+    /// What an expression of another kind was most likely meant to say.
+    fn mismatch_instead(&self, expr: &Expr, kind: &Kind, want: Want<'_>) -> Option<String> {
+        let text = text_of(expr);
+        let takes = |kind: &Kind| want.fits(kind);
+        match kind {
+            Kind::Maybe(inner) if takes(&Kind::Bool) && !want.fits(inner) => Some(format!("present({text})")),
+            Kind::Bool if takes(&Kind::Int) => Some(format!("(1 if {text} else 0)")),
+            Kind::Dim | Kind::Int if takes(&Kind::Bool) => Some(format!("({text} != 0)")),
+            Kind::Shape | Kind::Seq(..) if want.taker == "an axis" => Some(format!("*{text}")),
+            _ => None,
         }
     }
 

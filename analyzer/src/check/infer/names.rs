@@ -6,7 +6,7 @@ use super::calls::{parameter_names, sort_of};
 use super::{Found, Inference, Position, some_of};
 use crate::check::guards::{Guards, Subject};
 use crate::check::{Symbol, SymbolRole};
-use crate::defect::{codes, nearest_first};
+use crate::defect::{codes, nearest, nearest_first};
 use crate::expr::{Call, Expr, ExprKind};
 use crate::lang::builtins::{self};
 use crate::lang::{DType, DTypeSet, Kind};
@@ -146,6 +146,10 @@ impl Inference<'_> {
         if let Some(help) = help {
             defect.help(help);
         }
+        if let SymbolRole::Tensor(_) = symbol.role {
+            let ask = if self.position == Position::Roofline { "bytes" } else { "present" };
+            defect.instead(format!("{ask}({name})")).guess();
+        }
         defect.related(symbol.range, format!("`{name}` is declared here"));
     }
 
@@ -188,6 +192,17 @@ impl Inference<'_> {
         } else {
             format!("{} can read {}", self.position.describe(), some_of(&order, "and"))
         };
-        self.findings.report(&codes::UNKNOWN_NAME, range, self.path, &**name, format!("`{name}` is {what}")).help(help);
+        let meant = match &**name {
+            "true" => Some("True".to_owned()),
+            "false" => Some("False".to_owned()),
+            "none" | "null" => Some("None".to_owned()),
+            // `true` is no dtype, and `float16` no index.
+            _ if self.position != Position::Dtype && DType::from_name(name).is_some() => Some(format!("'{name}'")),
+            _ => nearest(name, order.iter().copied()).map(str::to_owned),
+        };
+        self.findings
+            .report(&codes::UNKNOWN_NAME, range, self.path, &**name, format!("`{name}` is {what}"))
+            .help(help)
+            .meant(meant);
     }
 }

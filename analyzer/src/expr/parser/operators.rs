@@ -63,8 +63,18 @@ impl Parser<'_> {
                 }
                 _ => "write the power as a product".to_owned(),
             };
+            let product = match right.expr.kind {
+                ExprKind::Int(2) if is_operand(&left.expr.kind) || self.text_of(left.outer).starts_with('(') => {
+                    let base = self.text_of(left.outer);
+                    Some(format!("({base} * {base})"))
+                }
+                _ => None,
+            };
             if let Some(problem) = self.problems.get(problem) {
                 problem.help(help);
+                if let Some(product) = product {
+                    problem.instead_of(range, product);
+                }
             }
         }
         self.error(vec![left, right], range)
@@ -144,7 +154,9 @@ impl Parser<'_> {
             _ => return,
         };
         let message = format!("`{}` is not an operator of the language", self.text_of(token.range));
-        self.refuse(token.range, message).help(format!("write `{write}`"));
+        // `!x` has no space to part the word from its operand.
+        let apart = if token.kind == T::Bang { " " } else { "" };
+        self.refuse(token.range, message).help(format!("write `{write}`")).instead(format!("{write}{apart}"));
     }
 
     pub(super) fn conditional(&mut self, then: Parsed) -> Parsed {
@@ -211,16 +223,22 @@ impl Parser<'_> {
     }
 
     fn refused_question(&mut self, mark: Token, parts: Vec<Parsed>) -> Parsed {
-        let help = match parts.as_slice() {
+        let whole = match parts.as_slice() {
             [condition, then, otherwise] => {
                 let text = |p: &Parsed| self.text_of(p.outer);
-                let whole = format!("{} if {} else {}", text(then), text(condition), text(otherwise));
-                format!("write `{}`", excerpt(&whole))
+                Some(format!("{} if {} else {}", text(then), text(condition), text(otherwise)))
             }
-            _ => "a conditional is written `a if condition else b`".to_owned(),
+            _ => None,
         };
-        self.refuse(mark.range, "`?` is not an operator of the language").help(help);
+        let help = match &whole {
+            Some(whole) => format!("write `{}`", excerpt(whole)),
+            None => "a conditional is written `a if condition else b`".to_owned(),
+        };
         let range = cover_all(&parts);
+        let problem = self.refuse(mark.range, "`?` is not an operator of the language").help(help);
+        if let Some(whole) = whole {
+            problem.instead_of(range, whole);
+        }
         self.error(parts, range)
     }
 
@@ -329,7 +347,9 @@ impl Parser<'_> {
         match kind {
             T::Assign => {
                 self.refuse(place, "`=` is not an operator of the language")
-                    .help("write `==` to compare; a name is defined in the signature's `let`");
+                    .help("write `==` to compare; a name is defined in the signature's `let`")
+                    .instead("==")
+                    .guess();
                 return true;
             }
             T::Augmented => {
@@ -351,12 +371,17 @@ impl Parser<'_> {
             } else {
                 format!("whether a parameter or a tensor `x` is passed is `{not}present(x)`")
             };
-            self.refuse(whole, message).help(help);
+            let presence = operand.is_name.then(|| format!("{not}present({})", self.text_of(operand.outer)));
+            let problem = self.refuse(whole, message).help(help);
+            if let Some(presence) = presence {
+                problem.instead(presence);
+            }
             return true;
         }
         if kind == T::Is {
             let message = format!("`{}` is not an operator of the language", excerpt(self.text_of(place)));
-            self.refuse(place, message).help(format!("write `{}`", if negated { "!=" } else { "==" }));
+            let write = if negated { "!=" } else { "==" };
+            self.refuse(place, message).help(format!("write `{write}`")).instead(write);
             return true;
         }
         if !equality {
@@ -392,9 +417,15 @@ impl Parser<'_> {
             (Note::LenOfSet { problem, modulus, iterable }, _) | (_, Note::LenOfSet { problem, modulus, iterable }) => {
                 let n = modulus.map_or("n".into(), |n| excerpt(self.text_of(n))).into_owned();
                 let dim = excerpt(self.text_of(iterable)).into_owned();
+                let not = if negated { "not " } else { "" };
+                let call =
+                    modulus.map(|n| format!("{not}unique_axes({}, {})", self.text_of(iterable), self.text_of(n)));
                 self.widen(problem, whole, "builds a set, which is outside the language");
                 if let Some(problem) = self.problems.get(problem) {
-                    problem.help(format!("write `{}unique_axes({dim}, {n})`", if negated { "not " } else { "" }));
+                    problem.help(format!("write `{not}unique_axes({dim}, {n})`"));
+                    if let Some(call) = call {
+                        problem.instead(call);
+                    }
                 }
                 true
             }
@@ -448,11 +479,11 @@ impl Parser<'_> {
 
     fn refused_unary(&mut self) -> Parsed {
         let token = self.bump();
-        let (message, help) = match token.kind {
-            T::Plus => ("a `+` before a value is outside the language", "leave it out"),
-            _ => ("`~` is a bit operator, which is outside the language", "for conditions, write `not`"),
+        let (message, help, instead) = match token.kind {
+            T::Plus => ("a `+` before a value is outside the language", "leave it out", ""),
+            _ => ("`~` is a bit operator, which is outside the language", "for conditions, write `not`", "not "),
         };
-        self.refuse(token.range, message).help(help);
+        self.refuse(token.range, message).help(help).instead(instead);
         let operand = self.expr(power::UNARY);
         let range = token.range.cover(operand.outer);
         self.error(vec![operand], range)
@@ -489,6 +520,14 @@ impl Parser<'_> {
             .help("name a value in the signature's `let`");
         self.error(Vec::new(), range)
     }
+}
+
+/// Whether an expression can stand next to any operator without parentheses.
+fn is_operand(kind: &ExprKind) -> bool {
+    matches!(
+        kind,
+        ExprKind::Name(_) | ExprKind::Int(_) | ExprKind::Call(_) | ExprKind::Index(..) | ExprKind::Attribute(..)
+    )
 }
 
 fn arithmetic_of(kind: TokenKind) -> Option<BinaryOp> {

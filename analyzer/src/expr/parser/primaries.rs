@@ -136,8 +136,9 @@ impl Parser<'_> {
                 joined.push_str(&lexer::string_value(self.text_of(next.range)).0);
                 range = range.cover(next.range);
             }
-            let help = format!("write one string, `{}`", excerpt(&quoted(&joined)));
-            self.refuse(range, "strings side by side are outside the language").help(help);
+            let joined = quoted(&joined);
+            let help = format!("write one string, `{}`", excerpt(&joined));
+            self.refuse(range, "strings side by side are outside the language").help(help).instead(joined);
             return self.error(Vec::new(), range);
         }
         if !whole {
@@ -253,15 +254,12 @@ impl Parser<'_> {
             self.misplaced_comprehension(range);
             return self.error(vec![iterable], range);
         }
+        let tuple = tuple_of(&items.list.iter().map(|p| self.text_of(p.outer)).collect::<Vec<_>>());
         let help = match items.list.as_slice() {
             [] => "write the empty tuple `()`".to_owned(),
-            [one] => format!("write the tuple `({},)`", excerpt(self.text_of(one.outer))),
-            many => {
-                let texts: Vec<&str> = many.iter().map(|p| self.text_of(p.outer)).collect();
-                format!("write the tuple `({})`", excerpt(&texts.join(", ")))
-            }
+            _ => format!("write the tuple `{}`", excerpt(&tuple)),
         };
-        self.refuse(range, "a list is outside the language").help(help);
+        self.refuse(range, "a list is outside the language").help(help).instead(tuple);
         self.error(items.list, range)
     }
 
@@ -283,13 +281,10 @@ impl Parser<'_> {
         let what =
             if items.dict || items.list.is_empty() && items.comprehension.is_none() { "dictionary" } else { "set" };
         let texts: Vec<&str> = items.list.iter().map(|p| self.text_of(p.outer)).collect();
-        let tuple = match texts.as_slice() {
-            [one] => format!("({one},)"),
-            many => format!("({})", many.join(", ")),
-        };
+        let tuple = tuple_of(&texts);
         let problem = self.refuse(range, format!("a {what} is outside the language"));
         if what == "set" && items.comprehension.is_none() {
-            problem.help(format!("write the tuple `{}`", excerpt(&tuple)));
+            problem.help(format!("write the tuple `{}`", excerpt(&tuple))).instead(tuple);
         } else if what == "set" {
             problem.help("whether axes are distinct is `unique_axes(dim, n)`");
         }
@@ -298,5 +293,13 @@ impl Parser<'_> {
         let note = Note::SetComprehension { problem, modulus: items.modulus, iterable: iterable.outer };
         let set = self.error(vec![iterable], range);
         self.noted(set, note)
+    }
+}
+
+/// A tuple of items, as written.
+fn tuple_of(items: &[&str]) -> String {
+    match items {
+        [one] => format!("({one},)"),
+        items => format!("({})", items.join(", ")),
     }
 }

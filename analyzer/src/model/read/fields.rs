@@ -218,12 +218,15 @@ impl<'t> Fields<'t> {
             Some(name) => Some(format!("did you mean `{name}`?")),
             None => self.elsewhere(&key.value),
         };
-        findings.report(&codes::UNKNOWN_KEY, key.range, path, &*key.value, message).help(match hint {
-            Some(hint) => {
-                format!("{hint} {}{}", keys.get(..1).unwrap_or("").to_uppercase(), keys.get(1..).unwrap_or(""))
-            }
-            None => keys,
-        });
+        findings
+            .report(&codes::UNKNOWN_KEY, key.range, path, &*key.value, message)
+            .help(match hint {
+                Some(hint) => {
+                    format!("{hint} {}{}", keys.get(..1).unwrap_or("").to_uppercase(), keys.get(1..).unwrap_or(""))
+                }
+                None => keys,
+            })
+            .meant(nearest(&key.value, legal.iter().copied()));
     }
 
     /// Where a key that this section does not know belongs.
@@ -582,7 +585,8 @@ pub(super) fn choice(
             &*word.value,
             format!("`{}` cannot be `{}`", label(slot.path), shown(&word.value)),
         )
-        .help(format!("`{key}` is {}", list(nearest_first(&word.value, allowed.iter().copied()), "or")));
+        .help(format!("`{key}` is {}", list(nearest_first(&word.value, allowed.iter().copied()), "or")))
+        .meant(nearest(&word.value, allowed.iter().copied()));
     None
 }
 
@@ -600,8 +604,10 @@ pub(super) fn dtype(slot: Slot<'_>, findings: &mut Findings) -> Option<DType> {
 pub(super) fn unknown_dtype(name: &Ident, path: &str, findings: &mut Findings) {
     let near = nearest_first(&name.value, dtype_names());
     let bare = name.value.strip_prefix("torch.").filter(|rest| DType::from_name(rest).is_some());
-    let help = match (bare, nearest(&name.value, dtype_names())) {
-        (Some(bare), _) => format!("write `{bare}`"),
+    let exact = bare.or_else(|| DType::from_alias(&name.value).map(DType::name));
+    let meant = exact.or_else(|| nearest(&name.value, dtype_names()));
+    let help = match (exact, meant) {
+        (Some(exact), _) => format!("write `{exact}`"),
         (None, Some(close)) => format!("did you mean `{close}`? The dtypes are {}", list(near, "and")),
         (None, None) => format!("the dtypes are {}", list(near, "and")),
     };
@@ -613,5 +619,6 @@ pub(super) fn unknown_dtype(name: &Ident, path: &str, findings: &mut Findings) {
             &*name.value,
             format!("there is no dtype `{}`", shown(&name.value)),
         )
-        .help(help);
+        .help(help)
+        .meant(meant);
 }

@@ -113,10 +113,13 @@ fn op_name(name: &Ident, key: &Node, findings: &mut Findings) -> bool {
             format!("`{shown}` is not the name of an op"),
         );
         let rule = "an op is named in PascalCase, then `Fwd` or `Bwd` where it has a direction, then `Op`";
-        defect.help(match op_name_from(&name.value) {
+        let better = op_name_from(&name.value);
+        defect.help(match &better {
             Some(better) => format!("write `{better}`: {rule}"),
             None => rule.to_owned(),
         });
+        // What else names the op has to follow.
+        defect.meant(better).guess();
     }
     false
 }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::family;
 use super::fields::{self, Fields, Slot};
-use crate::defect::{Findings, codes, list, nearest, nearest_first};
+use crate::defect::{Defect, Findings, codes, list, nearest, nearest_first};
 use crate::expr::{Ident, TypeExpr, TypeExprKind, parse_type};
 use crate::lang::DType;
 use crate::model::schema::{self, INDEX_KINDS, Section};
@@ -144,7 +144,8 @@ fn index_kind(ty: &TypeExpr, path: &str, findings: &mut Findings) -> Option<Inde
         TypeExprKind::Name(found) | TypeExprKind::Apply(Spanned { value: found, .. }, _) => {
             if DType::from_name(found).is_some() {
                 let help = format!("write `DType[{found}]`");
-                unknown_kind(ty, path, found, format!("`{found}` is a dtype, not a kind"), help, findings);
+                unknown_kind(ty, path, found, format!("`{found}` is a dtype, not a kind"), help, findings)
+                    .instead(format!("DType[{found}]"));
                 return None;
             }
             let heads = ["Dim", "Shape", "DType", "Seq"];
@@ -167,14 +168,16 @@ fn index_kind(ty: &TypeExpr, path: &str, findings: &mut Findings) -> Option<Inde
                 format!("an index cannot be of kind `{}`", fields::shown(found)),
                 help,
                 findings,
-            );
+            )
+            .meant(near.filter(|near| matches!(*near, "Dim" | "Shape")));
             None
         }
         TypeExprKind::Union(members) => {
             let dtypes =
                 members.iter().all(|m| matches!(&m.kind, TypeExprKind::Name(n) if DType::from_name(n).is_some()));
             let help = if dtypes { format!("write `DType[{ty}]`") } else { "an index has one kind".to_owned() };
-            unknown_kind(ty, path, &ty.to_string(), "an index cannot be of a union of kinds", help, findings);
+            unknown_kind(ty, path, &ty.to_string(), "an index cannot be of a union of kinds", help, findings)
+                .meant(dtypes.then(|| format!("DType[{ty}]")));
             None
         }
         TypeExprKind::Literal(_) | TypeExprKind::Ellipsis => {
@@ -186,15 +189,15 @@ fn index_kind(ty: &TypeExpr, path: &str, findings: &mut Findings) -> Option<Inde
     }
 }
 
-fn unknown_kind(
+fn unknown_kind<'f>(
     ty: &TypeExpr,
     path: &str,
     subject: &str,
     message: impl Into<String>,
     help: impl Into<String>,
-    findings: &mut Findings,
-) {
-    findings.report(&codes::UNKNOWN_KIND, ty.range, path, subject, message).help(help);
+    findings: &'f mut Findings,
+) -> &'f mut Defect {
+    findings.report(&codes::UNKNOWN_KIND, ty.range, path, subject, message).help(help)
 }
 
 /// The members of `DType[…]`. A set of which a member is unknown is unreadable: what it does not have cannot be said.

@@ -38,7 +38,8 @@ pub fn read_types(chunk: &Chunk, tree: &EntryTree, findings: &mut Findings) -> T
                 &*key.value,
                 format!("{} has no key `{shown}`", schema::TYPES_FILE.noun),
             )
-            .help(format!("its only key is {}", list(known, "and")));
+            .help(format!("its only key is {}", list(known, "and")))
+            .meant(nearest(&key.value, schema::TYPES_FILE.names()));
         return unread(true);
     }
     let mut names = Vec::new();
@@ -175,7 +176,8 @@ fn field_kind(slot: Slot<'_>, findings: &mut Findings) -> Option<Kind> {
                 &*shown,
                 format!("a field cannot be of kind `{}`", fields::shown(&shown)),
             )
-            .help(format!("{near}The kinds are {kinds}, and unions of quoted literals"));
+            .help(format!("{near}The kinds are {kinds}, and unions of quoted literals"))
+            .meant(nearest(&shown, FIELD_KINDS));
     }
     None
 }
