@@ -4,6 +4,7 @@
 //! the roof key that the op stated when it was timed, so that a new profile re-prices an old run.
 
 pub mod compare;
+pub mod history;
 pub mod import;
 pub mod price;
 pub mod profile;

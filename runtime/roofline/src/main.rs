@@ -23,6 +23,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Compare(commands::compare::Arguments),
+    History(commands::history::Arguments),
     Import(commands::import::Arguments),
     /// Prints the JSON Schema of a record.
     Schema,
@@ -47,6 +48,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn run(arguments: Cli) -> Result<ExitCode> {
     match arguments.command {
         Some(Command::Compare(arguments)) => commands::compare::run(&arguments),
+        Some(Command::History(arguments)) => commands::history::run(&arguments),
         Some(Command::Import(arguments)) => commands::import::run(&arguments),
         Some(Command::Schema) => {
             commands::write(&format!("{:#}\n", tileops_record::json_schema()), None)?;

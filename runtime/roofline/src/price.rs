@@ -27,6 +27,13 @@ pub struct Priced {
     pub breaches: Vec<Breach>,
 }
 
+impl Priced {
+    /// What a record is worth where no profile is known: blank.
+    pub fn without_profile() -> Priced {
+        Priced { reading: Err(Blank::WithoutProfile), breaches: Vec::new() }
+    }
+}
+
 /// A speed-of-light reading.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
@@ -94,6 +101,9 @@ pub enum Blank {
     /// The record does not say which device ran it.
     #[error("it names no device")]
     NoDevice,
+    /// There is nothing to hold it against.
+    #[error("no profile")]
+    WithoutProfile,
     /// The profile is another device's.
     #[error("the profile is of {profile}, and it ran on {device}")]
     NoProfile {

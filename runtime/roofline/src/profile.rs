@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 /// A device's ceilings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -125,6 +126,13 @@ impl Profile {
             });
         }
         Ok(())
+    }
+
+    /// A digest of all numbers and names: records priced under profiles of one digest are priced alike.
+    pub fn id(&self) -> String {
+        // A struct of names and finite numbers: JSON can state it.
+        let text = serde_json::to_string(self).unwrap_or_default();
+        Sha256::digest(text.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Whether a device of that name is the one described.

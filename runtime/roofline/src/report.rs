@@ -2,6 +2,7 @@
 
 mod compare;
 mod csv;
+mod history;
 mod html;
 mod json;
 mod junit;
@@ -11,6 +12,7 @@ mod table;
 
 pub use compare::{CompareView, compare_json, compare_markdown, compare_table};
 pub use csv::csv;
+pub use history::{HistoryView, history_json, history_markdown, history_table};
 pub use html::html;
 pub use json::json;
 pub use junit::junit;

@@ -1,6 +1,7 @@
 //! The subcommands, and what they share.
 
 pub(crate) mod compare;
+pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod report;
 

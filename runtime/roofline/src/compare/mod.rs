@@ -81,15 +81,14 @@ pub struct Stated {
     /// Which field of the record.
     pub field: &'static str,
     /// What it was.
-    pub old: Option<String>,
+    pub old: String,
     /// What it is.
-    pub new: Option<String>,
+    pub new: String,
 }
 
 impl fmt::Display for Stated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
-        write!(f, "{} {} -> {}", self.field, text(&self.old), text(&self.new))
+        write!(f, "{} {} -> {}", self.field, self.old, self.new)
     }
 }
 
@@ -172,22 +171,24 @@ fn rows(records: &[Record]) -> BTreeMap<Key, Vec<&Record>> {
     rows
 }
 
-/// What the newest record of a row states otherwise than the last one before. A field that one side lacks is compared
-/// only for the numbers themselves: an older tool may not have written a hash.
+/// What the newest record of a row states otherwise than the last one before. A field that one side lacks is not
+/// compared: an older tool may not have written it, and a row that failed may not have been priced.
 pub fn stated(old: &[&Record], new: &[&Record]) -> Vec<Stated> {
     let (Some(old), Some(new)) = (old.last(), new.last()) else { return Vec::new() };
     let mut changed = Vec::new();
-    let mut hold = |field: &'static str, old: Option<String>, new: Option<String>, both: bool| {
-        if old != new && !(both && (old.is_none() || new.is_none())) {
+    let mut hold = |field: &'static str, old: Option<String>, new: Option<String>| {
+        if let (Some(old), Some(new)) = (old, new)
+            && old != new
+        {
             changed.push(Stated { field, old, new });
         }
     };
     let count = |value: Option<u128>| value.map(|v| v.to_string());
     let text = |value: &Option<Text>| value.as_ref().map(Text::to_string);
-    hold("flops", count(old.flops), count(new.flops), false);
-    hold("bytes", count(old.bytes), count(new.bytes), false);
-    hold("read_bytes", count(old.read_bytes), count(new.read_bytes), true);
-    hold("roof_key", text(&old.roof_key), text(&new.roof_key), false);
-    hold("entry_hash", text(&old.entry_hash), text(&new.entry_hash), true);
+    hold("flops", count(old.flops), count(new.flops));
+    hold("bytes", count(old.bytes), count(new.bytes));
+    hold("read_bytes", count(old.read_bytes), count(new.read_bytes));
+    hold("roof_key", text(&old.roof_key), text(&new.roof_key));
+    hold("entry_hash", text(&old.entry_hash), text(&new.entry_hash));
     changed
 }
