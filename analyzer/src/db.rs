@@ -18,7 +18,7 @@ use crate::analysis::{EntryAnalysis, EntryContext, ParsedEntry, judge, mentioned
 use crate::defect::{Findings, Place};
 use crate::lang::{Adt, AdtTable};
 use crate::model::is_builtin_type;
-use crate::roofline::Formulas;
+use crate::roofline::{FormulaPlace, Formulas};
 use crate::syntax::{EntryTree, parse_entry};
 use crate::text::{TextRange, TextSize};
 use crate::workspace::{
@@ -37,6 +37,8 @@ pub struct AnalysisDb {
     files: Arc<BTreeMap<Arc<str>, Source>>,
     project: Option<Project>,
     formulas: Arc<Formulas>,
+    /// Where formulas are defined, by name. No judgment reads it: a function that moves re-judges nothing.
+    formula_places: Arc<BTreeMap<String, FormulaPlace>>,
 }
 
 #[salsa::db]
@@ -279,7 +281,14 @@ impl AnalysisDb {
     /// A database without files. `on_event` is told what salsa does: what it executes, what it reuses.
     pub fn new(on_event: Option<Box<dyn Fn(salsa::Event) + Send + Sync + 'static>>) -> Self {
         let formulas = Arc::new(Formulas::default());
-        AnalysisDb { storage: salsa::Storage::new(on_event), files: Arc::default(), project: None, formulas }
+        let formula_places = Arc::default();
+        AnalysisDb {
+            storage: salsa::Storage::new(on_event),
+            files: Arc::default(),
+            project: None,
+            formulas,
+            formula_places,
+        }
     }
 
     /// Sets a file's text, and adds the file where it is new. Snapshots that are in use are cancelled.
@@ -319,6 +328,17 @@ impl AnalysisDb {
             let formulas = self.formulas.clone();
             project.set_formulas(self).to(formulas);
         }
+    }
+
+    /// Sets where the functions are defined that rooflines can name.
+    pub fn set_formula_places(&mut self, places: BTreeMap<String, FormulaPlace>) {
+        self.formula_places = Arc::new(places);
+    }
+
+    /// Where the function with a path is defined: `tileops.perf.formulas.gqa`.
+    pub fn formula_place(&self, path: &str) -> Option<&FormulaPlace> {
+        let name = path.strip_prefix(self.formulas.package.as_str())?.strip_prefix('.')?;
+        self.formula_places.get(name)
     }
 
     /// Forgets a file.

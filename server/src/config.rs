@@ -3,6 +3,9 @@
 //! ```toml
 //! manifest = ["manifest"]                     # the folders that hold it, relative to this file
 //!
+//! records = ["records/*.jsonl.zst"]           # files, folders and globs of benchmark records, which editors show
+//! profile = "profiles/h200.yaml"              # the GPU profile that they are held against
+//!
 //! [formulas]
 //! package = "tileops.perf.formulas"           # what `roofline.func` starts with
 //! sources = ["python/tileops/perf"]           # Python and Rust files, and folders of them, that define the formulas
@@ -38,6 +41,10 @@ pub(crate) struct Config {
     pub(crate) root: PathBuf,
     /// The manifest folders, relative to `root`.
     pub(crate) manifest: Vec<String>,
+    /// Where benchmark records are, relative to `root`; nothing where that is not said.
+    pub(crate) records: Option<Vec<String>>,
+    /// The GPU profile that they are held against, relative to `root`; nothing where that is not said.
+    pub(crate) profile: Option<String>,
     /// The package of formulas, where one is said.
     pub(crate) package: Option<String>,
     /// Where formulas are defined, relative to `root`; nothing where that is not said.
@@ -82,6 +89,8 @@ impl Config {
         for (key, value) in table.into_inner() {
             match &**key.get_ref() {
                 "manifest" => config.manifest = reader.strings(&value, "manifest").unwrap_or(config.manifest),
+                "records" => config.records = reader.strings(&value, "records"),
+                "profile" => config.profile = reader.string(&value, "profile"),
                 "formulas" => {
                     for (key, value) in reader.table(&value, "formulas") {
                         match &**key.get_ref() {
@@ -97,7 +106,7 @@ impl Config {
                         reader.level(key, value, &mut config.levels);
                     }
                 }
-                _ => reader.unknown(&key, FILE_NAME, &["manifest", "formulas", "codes"]),
+                _ => reader.unknown(&key, FILE_NAME, &["manifest", "records", "profile", "formulas", "codes"]),
             }
         }
         notes[before..].sort_by_key(|note| (note.range.start(), note.range.end()));

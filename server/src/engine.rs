@@ -112,8 +112,11 @@ fn judge_with(
     let input = |path: &str| files.binary_search_by(|(known, _)| (**known).cmp(path)).ok().map(|at| &files[at].1);
     for (config, (sources, faults)) in known.into_iter().zip(groups) {
         // Where no file is under a configuration, nobody asks for its formulas.
-        let formulas =
-            if sources.is_empty() { Formulas::default() } else { formulas::read(&config, &mut judged.problems) };
+        let formulas = if sources.is_empty() {
+            Formulas::default()
+        } else {
+            formulas::read(&config, &mut judged.problems).formulas
+        };
         let group = analyze_group(config, formulas, sources, faults, &analyze, &mut judged.bugs);
         for file in &group.report.files {
             // A file beside those asked for is none that was left out.

@@ -1,9 +1,10 @@
 //! The functions that a `func` roofline can name, read from the sources that a configuration lists.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tileops_analyzer::roofline::{FormulaLanguage, Formulas, formula_names};
+use tileops_analyzer::roofline::{FormulaLanguage, FormulaPlace, Formulas, formula_functions};
 use walkdir::WalkDir;
 
 use crate::config::Config;
@@ -11,25 +12,35 @@ use crate::diagnostic::Problem;
 use crate::discover::{describe, normalized, shown};
 use crate::source;
 
+/// What is known of a project's formulas.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// What is judged by.
+    pub(crate) formulas: Formulas,
+    /// Where those are defined that a source defines; of two of one name the first.
+    pub(crate) places: BTreeMap<String, FormulaPlace>,
+}
+
 /// The formulas of `config`. What cannot be read becomes a problem, and leaves nothing to be said of names that it might
 /// define.
-pub(crate) fn read(config: &Config, problems: &mut Vec<Problem>) -> Formulas {
-    let mut formulas = Formulas::default();
+pub(crate) fn read(config: &Config, problems: &mut Vec<Problem>) -> Known {
+    let mut known = Known::default();
     if let Some(package) = &config.package {
-        formulas.package = package.clone();
+        known.formulas.package = package.clone();
     }
     if config.sources.is_none() && config.names.is_none() {
-        return formulas;
+        return known;
     }
     let before = problems.len();
-    let mut names: BTreeSet<String> = config.names.iter().flatten().cloned().collect();
     for path in sources(config) {
-        read_source(&path, &mut names, problems);
+        read_source(&path, &mut known.places, problems);
     }
     if problems.len() == before {
-        formulas.names = Some(names);
+        let named = config.names.iter().flatten();
+        let names: BTreeSet<String> = named.chain(known.places.keys()).cloned().collect();
+        known.formulas.names = Some(names);
     }
-    formulas
+    known
 }
 
 /// The files and folders that `config` lists.
@@ -46,7 +57,7 @@ pub(crate) fn language(path: &Path) -> Option<FormulaLanguage> {
     }
 }
 
-fn read_source(root: &Path, names: &mut BTreeSet<String>, problems: &mut Vec<Problem>) {
+fn read_source(root: &Path, places: &mut BTreeMap<String, FormulaPlace>, problems: &mut Vec<Problem>) {
     let mut problem = |path: &Path, message: String| problems.push(Problem { path: shown(path), message });
     if !root.is_dir() && root.exists() && language(root).is_none() {
         return problem(root, "a source of formulas is a Python or a Rust file, or a folder of them".to_owned());
@@ -63,7 +74,13 @@ fn read_source(root: &Path, names: &mut BTreeSet<String>, problems: &mut Vec<Pro
         };
         let Some(language) = language(item.path()).filter(|_| item.path().is_file()) else { continue };
         match source::read_text(item.path()) {
-            Ok(text) => names.extend(formula_names(&text, language)),
+            Ok(text) => {
+                let path: Arc<str> = item.path().to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/").into();
+                for function in formula_functions(&text, language) {
+                    let name = function.name.clone();
+                    places.entry(name).or_insert_with(|| FormulaPlace { path: path.clone(), language, function });
+                }
+            }
             Err(error) => problem(item.path(), format!("{error:#}")),
         }
     }

@@ -12,7 +12,7 @@ use super::site::{Due, Holds, Items, Names, Owner, Part, Site, descend, is_tenso
 use crate::analysis::parse;
 use crate::check::{CallRole, Inference, Position, Scope, value_of_node};
 use crate::db::AnalysisDb;
-use crate::defect::{Findings, all_codes, codes};
+use crate::defect::{Findings, all_codes, codes, find_code};
 use crate::expr::{ExprKind, parse_expression, parse_shape};
 use crate::lang::builtins::{self, Builtin, Gives, Passing, Role, Takes};
 use crate::lang::{DType, DTypeSet, Kind, Literals, Value};
@@ -45,6 +45,49 @@ pub enum CompletionKind {
     Code,
 }
 
+/// Something of the language that is documented at length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topic {
+    /// A built-in.
+    Builtin(&'static str),
+    /// A defect code.
+    Code(&'static str),
+    /// A dtype.
+    DType(DType),
+}
+
+impl Topic {
+    /// The topic with a name that [`Topic`]'s `Display` gave.
+    pub fn named(name: &str) -> Option<Topic> {
+        let (group, name) = name.split_once('/')?;
+        match group {
+            "builtin" => builtins::find(name).map(|builtin| Topic::Builtin(builtin.name)),
+            "code" => find_code(name).map(|code| Topic::Code(code.name)),
+            "dtype" => DType::from_name(name).map(Topic::DType),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Topic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Topic::Builtin(name) => write!(f, "builtin/{name}"),
+            Topic::Code(name) => write!(f, "code/{name}"),
+            Topic::DType(dtype) => write!(f, "dtype/{}", dtype.name()),
+        }
+    }
+}
+
+/// What there is to say of a topic, in Markdown.
+pub fn documentation(topic: Topic) -> String {
+    match topic {
+        Topic::Builtin(name) => builtins::find(name).map(describe_builtin).unwrap_or_default(),
+        Topic::Code(name) => find_code(name).map(|code| code.page()).unwrap_or_default(),
+        Topic::DType(dtype) => describe_dtype(dtype),
+    }
+}
+
 /// Something that can stand where the cursor is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
@@ -54,8 +97,10 @@ pub struct Completion {
     pub kind: CompletionKind,
     /// Its kind or signature; may be empty.
     pub detail: String,
-    /// More, in Markdown; may be empty.
+    /// More, in Markdown; empty where there is nothing more, or a topic has it.
     pub documentation: String,
+    /// What [`documentation`] is to be asked about.
+    pub topic: Option<Topic>,
     /// What accepting it does.
     pub edit: Edit,
     /// The edit's text with placeholders, where it has some: `ceil_div(${1:a}, ${2:b})`.
@@ -118,7 +163,7 @@ pub fn completions(db: &AnalysisDb, path: &str, offset: TextSize) -> Vec<Complet
 }
 
 /// What closes the quotes and brackets that are open behind `line`.
-fn closers(line: &str) -> String {
+pub(super) fn closers(line: &str) -> String {
     let mut open: Vec<char> = Vec::new();
     let mut escaped = false;
     for c in line.chars() {
@@ -170,20 +215,25 @@ fn codes_in_comment(site: &Site<'_>, line: &str, at: usize) -> Option<Vec<Comple
     let rest = site.text().get(at..).unwrap_or("");
     let end = at + rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(rest.len());
     let range = site.global(TextRange::new(size(word_start), size(end)));
-    let item = |label: &str, text: String, detail: &str, documentation: String| Completion {
+    let item = |label: &str, text: String, detail: &str, topic: Option<Topic>| Completion {
         label: label.to_owned(),
         kind: CompletionKind::Code,
         detail: detail.to_owned(),
-        documentation,
+        documentation: String::new(),
+        topic,
         edit: Edit { range, text },
         snippet: None,
     };
     if !stated.contains('[') {
-        return Some(vec![item("ignore", "ignore[]".to_owned(), "suppress defects here", String::new())]);
+        return Some(vec![item("ignore", "ignore[]".to_owned(), "suppress defects here", None)]);
     }
     let unsuppressible = [&codes::BAD_SUPPRESSION, &codes::UNUSED_SUPPRESSION];
     let suppressible = all_codes().filter(|(_, code)| !unsuppressible.contains(code));
-    Some(suppressible.map(|(_, code)| item(code.name, code.name.to_owned(), code.summary, code.page())).collect())
+    Some(
+        suppressible
+            .map(|(_, code)| item(code.name, code.name.to_owned(), code.summary, Some(Topic::Code(code.name))))
+            .collect(),
+    )
 }
 
 struct Work<'a> {
@@ -204,6 +254,7 @@ impl Work<'_> {
             kind,
             detail: detail.to_owned(),
             documentation: documentation.to_owned(),
+            topic: None,
             edit: Edit { range: self.range, text: label.to_owned() },
             snippet: None,
         });
@@ -382,7 +433,13 @@ impl Work<'_> {
 
     fn dtypes(&mut self, set: DTypeSet) {
         for dtype in set.iter() {
-            self.add(dtype.name(), CompletionKind::DType, &format!("{} bits", dtype.bits()), &describe_dtype(dtype));
+            self.dtype(dtype);
+        }
+    }
+
+    fn dtype(&mut self, dtype: DType) {
+        if let Some(item) = self.add(dtype.name(), CompletionKind::DType, &format!("{} bits", dtype.bits()), "") {
+            item.topic = Some(Topic::DType(dtype));
         }
     }
 
@@ -528,6 +585,7 @@ impl Work<'_> {
                     kind: CompletionKind::Type,
                     detail: "type of types.yaml".to_owned(),
                     documentation: String::new(),
+                    topic: None,
                     edit: Edit { range: self.range, text: adt.name.to_string() },
                     snippet: None,
                 });
@@ -645,12 +703,7 @@ impl Work<'_> {
         }
         if holds == Holds::TensorDType {
             for dtype in DType::ALL.iter().filter(|dtype| fits(dtype.name())) {
-                self.add(
-                    dtype.name(),
-                    CompletionKind::DType,
-                    &format!("{} bits", dtype.bits()),
-                    &describe_dtype(*dtype),
-                );
+                self.dtype(*dtype);
             }
         }
         for (name, kind) in
@@ -699,11 +752,9 @@ impl Work<'_> {
     fn function(&mut self, builtin: &'static Builtin, name: &str, with_arguments: bool) {
         let required = builtin.params.iter().filter(|p| matches!(p.passing, Passing::Required | Passing::Variadic));
         let names: Vec<String> = required.enumerate().map(|(i, p)| format!("${{{}:{}}}", i + 1, p.name)).collect();
-        let (signature, documentation) = (builtin.signature(), describe_builtin(builtin));
-        if let Some(item) = self.add(name, CompletionKind::Function, &signature, &documentation)
-            && with_arguments
-        {
-            item.snippet = Some(format!("{name}({})", names.join(", ")));
+        if let Some(item) = self.add(name, CompletionKind::Function, &builtin.signature(), "") {
+            item.topic = Some(Topic::Builtin(builtin.name));
+            item.snippet = with_arguments.then(|| format!("{name}({})", names.join(", ")));
         }
     }
 }

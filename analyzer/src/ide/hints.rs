@@ -1,29 +1,42 @@
 //! What an editor writes between the lines: derived bytes beside a roofline, the bytes of a row beside it.
 //!
-//! Formulas are never evaluated: a row's bytes are counted from its tensors.
+//! Formulas are never evaluated: a row's bytes are counted from its tensors, and a stated `bytes` is compared with the
+//! derived sum term by term.
 
 use std::fmt::Write;
 
+use super::branches::{Taken, branches, distinct};
+use super::hover::describe_call;
 use super::site::Site;
+use super::sums::{Reader, Sum, Width, size};
 use crate::analysis::EntryAnalysis;
+use crate::check::SymbolRole;
 use crate::db::AnalysisDb;
-use crate::expr::{Axis, BinaryOp, Expr, ExprKind, ShapeKind};
-use crate::lang::DType;
-use crate::roofline::{Bytes, RooflineBody, Term};
+use crate::eval::fold;
+use crate::expr::{Expr, ExprKind};
+use crate::lang::{DType, Kind};
+use crate::roofline::{Term, derived};
 use crate::text::{TextRange, TextSize};
+
+/// As many branches have a hint of their own as this.
+const MOST_SHOWN: usize = 4;
+/// A hint is no longer than this, in characters; its tooltip has the rest.
+const MOST_CHARACTERS: usize = 120;
 
 /// Which hints are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HintKinds {
     /// The derived sum beside a roofline without `bytes`.
     pub derived_bytes: bool,
+    /// How a stated `bytes` differs from the derived sum.
+    pub bytes_difference: bool,
     /// The bytes of each row.
     pub row_bytes: bool,
 }
 
 impl Default for HintKinds {
     fn default() -> Self {
-        HintKinds { derived_bytes: true, row_bytes: true }
+        HintKinds { derived_bytes: true, bytes_difference: true, row_bytes: true }
     }
 }
 
@@ -32,10 +45,10 @@ impl Default for HintKinds {
 pub enum HintKind {
     /// The derived sum.
     DerivedBytes,
-    /// A row's bytes.
-    RowBytes,
     /// How the stated `bytes` differs.
     BytesDifference,
+    /// A row's bytes.
+    RowBytes,
 }
 
 /// A text that stands behind a place without being part of it.
@@ -69,62 +82,76 @@ pub fn inlay_hints(db: &AnalysisDb, path: &str, range: TextRange, kinds: HintKin
     hints
 }
 
-fn roofline_hints(site: &Site<'_>, analysis: &EntryAnalysis, kinds: HintKinds, hints: &mut Vec<InlayHint>) {
-    let (Some(plan), Some(roofline)) = (&analysis.plan, analysis.entry.roofline.valid()) else { return };
-    let flops = roofline.flops.range();
-    let line_end = |range: TextRange| site.range.start() + end_of_line(site, range.end());
-    // The arms that rows use come first; where there are no rows, all of them count.
-    let used: Vec<_> = super::hover::branches(analysis);
-    let agrees = |point: &crate::check::Point| {
-        used.iter()
-            .any(|(_, branch)| point.assignments.iter().all(|assignment| branch.point.assignments.contains(assignment)))
-    };
-    let mut arms: Vec<_> = plan.arms.iter().filter(|(point, _)| agrees(point)).collect();
-    if arms.is_empty() {
-        arms = plan.arms.iter().collect();
-    }
-    let mut sums: Vec<(String, String, String)> = Vec::new();
-    for (point, body) in arms {
-        let RooflineBody::Inline { bytes: Bytes::Derived(terms), .. } = body else { continue };
-        let Some((sum, moved)) = sum_of(terms) else { continue };
-        if !sums.iter().any(|(_, s, m)| *s == sum && *m == moved) {
-            sums.push((analysis.checked.describe(point), sum, moved));
-        }
-    }
-    let Some((_, sum, moved)) = sums.first() else { return };
-    if !kinds.derived_bytes || !roofline.bytes.is_absent() {
-        return;
-    }
-    let more = match sums.len() {
-        0 | 1 => String::new(),
-        n => format!("  (+{} on other branches)", n - 1),
-    };
-    let mut tooltip = String::new();
-    for (when, sum, moved) in &sums {
-        let when = if when.is_empty() { String::new() } else { format!("when {when}: ") };
-        let _ = writeln!(tooltip, "- {when}`{sum}` ({moved})");
-    }
-    hints.push(InlayHint {
-        offset: line_end(flops),
-        label: format!("bytes = {sum}  ({moved}){more}"),
-        tooltip,
-        kind: HintKind::DerivedBytes,
-    });
+/// The sum that stands for `bytes` on a branch, and the tensors that it reads and writes.
+#[derive(PartialEq)]
+struct Derived {
+    sum: String,
+    moved: String,
 }
 
-/// The sum of some terms in the signature's names, and which tensors it reads and writes.
-fn sum_of(terms: &[Term]) -> Option<(String, String)> {
-    let mut parts = Vec::new();
+fn roofline_hints(site: &Site<'_>, analysis: &EntryAnalysis, kinds: HintKinds, hints: &mut Vec<InlayHint>) {
+    let Some(roofline) = analysis.entry.roofline.valid() else { return };
+    let flops = roofline.flops.range();
+    let mut add = |behind: TextRange, labels: Vec<(String, String)>, tooltip: String, kind| {
+        let offset = site.range.start() + end_of_line(site, behind.end());
+        let more = labels.len().saturating_sub(MOST_SHOWN);
+        for (position, (when, what)) in labels.into_iter().take(MOST_SHOWN).enumerate() {
+            let mut label = if when.is_empty() { what } else { format!("when {}: {what}", when.replace('`', "")) };
+            if let Some((cut, _)) = label.char_indices().nth(MOST_CHARACTERS) {
+                label.truncate(cut);
+                label.push('…');
+            }
+            if more > 0 && position + 1 == MOST_SHOWN {
+                let _ = write!(label, "  (+{more} on other branches)");
+            }
+            hints.push(InlayHint { offset, label, tooltip: tooltip.clone(), kind });
+        }
+    };
+    if roofline.bytes.is_absent() {
+        if !kinds.derived_bytes || roofline.flops.is_absent() {
+            return;
+        }
+        let taken = branches(analysis);
+        let found = distinct(&taken, |taken| sum_of(analysis, taken));
+        let mut tooltip = String::new();
+        for (when, Derived { sum, moved }) in &found {
+            let _ = writeln!(tooltip, "- {}`{sum}` ({moved})", when_is(when));
+        }
+        tooltip.push_str(&widths_note(analysis, &taken));
+        let labels = found.into_iter().map(|(when, d)| (when, format!("bytes = {}  ({})", d.sum, d.moved)));
+        add(flops, labels.collect(), tooltip, HintKind::DerivedBytes);
+    } else if let Some(bytes) = roofline.bytes.valid().filter(|_| kinds.bytes_difference) {
+        let taken = branches(analysis);
+        let found = distinct(&taken, |taken| difference(analysis, taken, &bytes.expr));
+        let mut tooltip = String::new();
+        for (when, (difference, derived)) in &found {
+            let _ = writeln!(tooltip, "- {}`{difference}`, where the derived sum is `{derived}`", when_is(when));
+        }
+        let labels = found.into_iter().map(|(when, (difference, _))| (when, difference));
+        add(roofline.bytes.range(), labels.collect(), tooltip, HintKind::BytesDifference);
+    }
+}
+
+fn when_is(when: &str) -> String {
+    if when.is_empty() { String::new() } else { format!("when {when}: ") }
+}
+
+/// The derived sum of a branch.
+fn sum_of(analysis: &EntryAnalysis, taken: &Taken<'_>) -> Option<Derived> {
+    if taken.branch.poisoned {
+        return None;
+    }
+    let terms = derived(&taken.branch)?;
+    let mut sum = Sum::default();
     let (mut read, mut written): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for term in terms {
-        let count = term.reads + term.writes;
+    for term in &terms {
         if term.reads > 0 {
             read.push(&term.tensor);
         }
         if term.writes > 0 {
             written.push(&term.tensor);
         }
-        parts.push(size_of(term, count)?);
+        sum.add(&size(term, &width(analysis, taken, term))?, i128::from(term.reads + term.writes))?;
     }
     let moved = [("read", &read), ("write", &written)]
         .into_iter()
@@ -132,74 +159,105 @@ fn sum_of(terms: &[Term]) -> Option<(String, String)> {
         .map(|(verb, names)| format!("{verb} {}", names.join(", ")))
         .collect::<Vec<_>>()
         .join("; ");
-    Some((if parts.is_empty() { "0".to_owned() } else { parts.join(" + ") }, moved))
+    Some(Derived { sum: sum.to_string(), moved })
 }
 
-fn size_of(term: &Term, count: u32) -> Option<String> {
-    let ShapeKind::Axes(axes) = &term.shape.kind else { return None };
-    let mut factor = u128::from(count);
-    let mut factors: Vec<String> = Vec::new();
-    let dtype = match &term.dtype.kind {
-        ExprKind::Name(name) => DType::from_name(name),
-        ExprKind::Str(name) => DType::from_name(name),
+/// How the stated `bytes` of a branch differs from the derived sum, and that sum.
+fn difference(analysis: &EntryAnalysis, taken: &Taken<'_>, bytes: &Expr) -> Option<(String, String)> {
+    if taken.branch.poisoned {
+        return None;
+    }
+    let terms = derived(&taken.branch)?;
+    let stated = fold(bytes, &taken.branch.point);
+    let shown = sum_of(analysis, taken)?.sum;
+    // Tensor by tensor, then in the terms of the signature, then in what its `let`s are: the shortest is shown.
+    let whole = |reader: &Reader<'_>, sized: &dyn Fn(&Term) -> Option<Sum>| {
+        let mut sum = Sum::default();
+        for term in &terms {
+            sum.add(&sized(term)?, i128::from(term.reads + term.writes))?;
+        }
+        reader.read(&stated).minus(&sum)
+    };
+    let by_tensor = Reader { bytes: &|_| None, lets: None };
+    let mut found: Vec<Sum> = Vec::new();
+    found.extend(whole(&by_tensor, &|term| Some(Sum::name(&format!("bytes({})", term.tensor)))));
+    for lets in [None, Some(&*taken.branch)] {
+        let plain = Reader { bytes: &|_| None, lets };
+        let sized = |term: &Term| plain.size(term, &width(analysis, taken, term));
+        let bytes_of = |name: &str| sized(terms.iter().find(|term| &*term.tensor == name)?);
+        found.extend(whole(&Reader { bytes: &bytes_of, lets }, &sized));
+    }
+    // Of two that are as short, the first.
+    let least = found.into_iter().min_by_key(Sum::len)?;
+    let label = if least.is_empty() { "= derived".to_owned() } else { format!("= derived{}", least.signed()) };
+    Some((label, shown))
+}
+
+/// The width of a tensor's dtype on a branch: that of the rows' calls, or of all that the dtype can be.
+fn width(analysis: &EntryAnalysis, taken: &Taken<'_>, term: &Term) -> Width {
+    let stated = match &term.dtype.kind {
+        ExprKind::Name(name) | ExprKind::Str(name) => DType::from_name(name),
         _ => None,
     };
-    match dtype {
-        Some(dtype) => factor = factor.checked_mul(u128::from(dtype.bits() / 8))?,
-        None => factors.push(format!("size({})", term.dtype)),
-    }
-    for axis in axes {
-        match axis {
-            Axis::One(Expr { kind: ExprKind::Int(value), .. }) => {
-                factor = factor.checked_mul(u128::try_from(*value).ok()?)?;
-            }
-            Axis::One(expr) => factors.push(atom(expr)),
-            Axis::Splice(expr) => factors.push(format!("prod({expr})")),
+    let mut widths: Vec<u32> = match stated {
+        Some(dtype) => vec![dtype.bits() / 8],
+        None => {
+            let calls = taken.calls.iter().filter_map(|call| call.tensor(&term.tensor));
+            calls.map(|tensor| tensor.dtype.bits() / 8).collect()
         }
+    };
+    if widths.is_empty()
+        && let ExprKind::Name(name) = &term.dtype.kind
+        && let Some(Kind::DType(set)) = analysis.scope.get(name).map(|symbol| &symbol.kind)
+    {
+        widths.extend(set.iter().map(|dtype| dtype.bits() / 8));
     }
-    if factor != 1 || factors.is_empty() {
-        factors.insert(0, factor.to_string());
+    widths.dedup();
+    match widths.as_slice() {
+        [bytes] => Width::Known(*bytes),
+        _ => Width::Of(term.dtype.to_string()),
     }
-    Some(if factor == 0 { "0".to_owned() } else { factors.join("*") })
 }
 
-/// A factor, in parentheses where it must be.
-fn atom(expr: &Expr) -> String {
-    let is_atom = match &expr.kind {
-        ExprKind::Name(_) | ExprKind::Call(_) | ExprKind::Attribute(..) | ExprKind::Index(..) | ExprKind::Int(_) => {
-            true
+/// Which dtypes make the widths that the sums have in numbers, where the rows decide that.
+fn widths_note(analysis: &EntryAnalysis, taken: &[Taken<'_>]) -> String {
+    let mut note = String::new();
+    let indices = analysis.scope.iter().filter(|symbol| symbol.role == SymbolRole::Index);
+    for symbol in indices {
+        let Kind::DType(set) = &symbol.kind else { continue };
+        let mut all: Vec<u32> = set.iter().map(|dtype| dtype.bits()).collect();
+        all.sort_unstable();
+        all.dedup();
+        let mut used: Vec<DType> = Vec::new();
+        for call in taken.iter().flat_map(|taken| &taken.calls) {
+            let value = call.indices.iter().find(|(name, _)| *name == symbol.name).map(|(_, value)| value);
+            if let Some(crate::lang::Value::DType(dtype)) = value
+                && !used.contains(dtype)
+            {
+                used.push(*dtype);
+            }
         }
-        ExprKind::Binary(operator, ..) => *operator == BinaryOp::Mul,
-        _ => false,
-    };
-    if is_atom { expr.to_string() } else { format!("({expr})") }
+        let one_width = used.first().is_some_and(|first| used.iter().all(|dtype| dtype.bits() == first.bits()));
+        if all.len() > 1 && one_width {
+            let names: Vec<String> = used.iter().map(|dtype| format!("`{}`", dtype.name())).collect();
+            let _ = writeln!(note, "\n`size({})` as the rows have it: {}", symbol.name, names.join(", "));
+        }
+    }
+    note
 }
 
 fn row_hints(site: &Site<'_>, analysis: &EntryAnalysis, hints: &mut Vec<InlayHint>) {
-    let mut at = 0;
-    while let Some(first) = analysis.calls.get(at) {
-        let cases: Vec<_> = analysis.calls[at..].iter().take_while(|call| call.row == first.row).collect();
-        at += cases.len();
+    for calls in analysis.calls.chunk_by(|a, b| a.row == b.row) {
+        let Some(first) = calls.first() else { continue };
         let mut labels: Vec<String> = Vec::new();
         let mut tooltip = String::new();
-        for call in &cases {
+        for call in calls {
             let Some(traffic) = call.bytes() else { continue };
             let label = readable(traffic.total);
             if !labels.contains(&label) {
                 labels.push(label);
             }
-            let _ = writeln!(
-                tooltip,
-                "**{}**: {} bytes, {} read, {} written\n",
-                call.case_id, traffic.total, traffic.read, traffic.write
-            );
-            for term in &traffic.terms {
-                let _ = writeln!(tooltip, "- `{}`: {} read, {} written", term.tensor, term.read, term.write);
-            }
-            let solved: Vec<String> = call.indices.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-            if !solved.is_empty() {
-                let _ = writeln!(tooltip, "\n`{}`\n", solved.join("`, `"));
-            }
+            tooltip.push_str(&describe_call(call));
         }
         if labels.is_empty() {
             continue;
@@ -213,6 +271,49 @@ fn row_hints(site: &Site<'_>, analysis: &EntryAnalysis, hints: &mut Vec<InlayHin
     }
 }
 
+/// A workload row, and where something is said beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowCases {
+    /// The op.
+    pub op: String,
+    /// The identity of the entry's text: see [`crate::fingerprint`].
+    pub fingerprint: String,
+    /// The row, in the file.
+    pub range: TextRange,
+    /// Its label.
+    pub label: Option<TextRange>,
+    /// The end of what its line says.
+    pub end: TextSize,
+    /// The ids of the cases that it determines.
+    pub cases: Vec<String>,
+}
+
+/// The workload rows in `range` of a file that determine a call.
+pub fn row_cases(db: &AnalysisDb, path: &str, range: TextRange) -> Vec<RowCases> {
+    let mut found = Vec::new();
+    for site in Site::all(db, path).iter().filter(|site| site.range.intersect(range).is_some()) {
+        let (Some(analysis), Some(op)) = (&site.analysis, site.op()) else { continue };
+        let mut fingerprint = None;
+        for calls in analysis.calls.chunk_by(|a, b| a.row == b.row) {
+            let Some((position, row)) = calls.first().map(|call| (call.row, call.range)) else { continue };
+            let stated = analysis.entry.workloads.items().get(position).and_then(|row| row.valid());
+            let label = stated.and_then(|row| row.label.valid()).map(|label| site.global(label.range));
+            if site.global(row).intersect(range).is_none() {
+                continue;
+            }
+            found.push(RowCases {
+                op: op.to_string(),
+                fingerprint: fingerprint.get_or_insert_with(|| crate::fingerprint(site.text())).clone(),
+                range: site.global(row),
+                label,
+                end: site.range.start() + end_of_line(site, row.end()),
+                cases: calls.iter().map(|call| call.case_id.clone()).collect(),
+            });
+        }
+    }
+    found
+}
+
 /// The end of the content of the line that `offset` is on: a comment behind it stays behind the hint.
 fn end_of_line(site: &Site<'_>, offset: TextSize) -> TextSize {
     let rest = site.text().get(usize::from(offset)..).unwrap_or("");
@@ -221,7 +322,7 @@ fn end_of_line(site: &Site<'_>, offset: TextSize) -> TextSize {
     offset + TextSize::of(content)
 }
 
-/// `12.5 MiB`, exact where it is below a kibibyte.
+/// `96 MiB`, or `95.99 MiB (100663294 B)` where the unit does not say it exactly.
 pub(crate) fn readable(bytes: u128) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -236,9 +337,8 @@ pub(crate) fn readable(bytes: u128) -> String {
     // Two decimals, cut rather than rounded, so that a size is never shown as more than it is.
     let whole = bytes / size;
     let rest = (bytes % size) * 100 / size;
-    let exact = bytes.is_multiple_of(size);
-    match exact {
+    match bytes.is_multiple_of(size) {
         true => format!("{whole} {}", UNITS[unit]),
-        false => format!("{whole}.{rest:02} {}", UNITS[unit]),
+        false => format!("{whole}.{rest:02} {} ({bytes} B)", UNITS[unit]),
     }
 }

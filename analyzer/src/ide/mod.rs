@@ -4,13 +4,16 @@
 //! there, an offset past the end and any broken text give an empty answer. What the language says of a key, a kind, a
 //! built-in, a dtype or a defect is read from its one table.
 
+mod branches;
 mod complete;
 mod hints;
 mod hover;
 mod mentions;
 mod navigate;
+mod signature_help;
 pub(crate) mod site;
 mod structure;
+mod sums;
 #[cfg(test)]
 mod tests;
 
@@ -18,13 +21,15 @@ use std::sync::Arc;
 
 use crate::text::TextRange;
 
-pub use complete::{Completion, CompletionKind, completions};
-pub use hints::{HintKind, HintKinds, InlayHint, inlay_hints};
+pub use complete::{Completion, CompletionKind, Topic, completions, documentation};
+pub use hints::{HintKind, HintKinds, InlayHint, RowCases, inlay_hints, row_cases};
 pub use hover::{Hover, hover};
 pub use navigate::{Definition, Highlight, Location, definition, highlights, prepare_rename, references, rename};
+pub use signature_help::{SignatureHelp, SignatureParameter, signature_help};
 pub use structure::{
-    CodeLens, DocumentLink, DocumentSymbol, SemanticKind, SemanticToken, SymbolKind, WorkspaceSymbol, code_lenses,
-    document_links, document_symbols, folding_ranges, selection_ranges, semantic_tokens, workspace_symbols,
+    CodeLens, DocumentLink, DocumentSymbol, LinkTarget, SemanticKind, SemanticToken, SymbolKind, WorkspaceSymbol,
+    code_lenses, document_links, document_symbols, folding_ranges, selection_ranges, semantic_tokens,
+    workspace_symbols,
 };
 
 /// A text in the place of another.

@@ -51,6 +51,10 @@ pub fn definition(db: &AnalysisDb, path: &str, offset: TextSize) -> Option<Defin
             .map(|(path, range)| Location { path, range })
             .into_iter()
             .collect(),
+        Subject::Function(path) => {
+            let place = db.formula_place(path);
+            place.map(|place| Location { path: place.path.clone(), range: place.function.range }).into_iter().collect()
+        }
         subject if is_shared(subject) => {
             all(db, path, subject).into_iter().filter(|(_, declares)| *declares).map(|(location, _)| location).collect()
         }
@@ -65,7 +69,10 @@ pub fn definition(db: &AnalysisDb, path: &str, offset: TextSize) -> Option<Defin
 
 /// Whether entries share what is named.
 fn is_shared(subject: &Subject) -> bool {
-    matches!(subject, Subject::Op(_) | Subject::Adt(_) | Subject::Constructor(..) | Subject::Field(..))
+    matches!(
+        subject,
+        Subject::Op(_) | Subject::Adt(_) | Subject::Constructor(..) | Subject::Field(..) | Subject::Function(_)
+    )
 }
 
 /// Whether a name is one that can be followed at all.
@@ -86,10 +93,19 @@ fn has_uses(subject: &Subject) -> bool {
 /// Every mention of a shared name in the manifest, and whether it declares it.
 fn all(db: &AnalysisDb, path: &str, subject: &Subject) -> Vec<(Location, bool)> {
     let word = match subject {
-        Subject::Op(name) | Subject::Adt(name) | Subject::Constructor(_, name) | Subject::Field(_, name) => name,
+        Subject::Op(name)
+        | Subject::Adt(name)
+        | Subject::Constructor(_, name)
+        | Subject::Field(_, name)
+        | Subject::Function(name) => name,
         _ => return Vec::new(),
     };
     let mut found = Vec::new();
+    if let Subject::Function(path) = subject
+        && let Some(place) = db.formula_place(path)
+    {
+        found.push((Location { path: place.path.clone(), range: place.function.range }, true));
+    }
     for path in db.siblings(path) {
         // Most files do not have the word at all.
         if !db.text(&path).is_some_and(|text| text.contains(&**word)) {

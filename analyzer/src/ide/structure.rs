@@ -7,7 +7,7 @@ use super::navigate::{Location, is_manifest};
 use super::site::{Due, Holds, Names, Part, Site, language, text_range};
 use crate::check::SymbolRole;
 use crate::db::AnalysisDb;
-use crate::defect::Place;
+use crate::defect::{Place, find_code};
 use crate::expr::{TokenClass, tokens};
 use crate::syntax::{Node, NodeKind};
 use crate::text::{TextRange, TextSize};
@@ -262,24 +262,108 @@ pub struct DocumentLink {
     /// Its characters.
     pub range: TextRange,
     /// Where it leads.
-    pub target: Location,
+    pub target: LinkTarget,
 }
 
-/// The stages' ops, each leading to its entry.
+/// Where a link leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkTarget {
+    /// A declaration: a stage's op, a parameter's type, a roofline's function.
+    Place(Location),
+    /// The page of a defect code.
+    Code(&'static str),
+    /// A page of another project's documentation.
+    Page(String),
+}
+
+/// The links of a file: stages' ops, shared types, functions of rooflines, the APIs that ops follow, and the codes in
+/// suppression comments.
 pub fn document_links(db: &AnalysisDb, path: &str) -> Vec<DocumentLink> {
     let mut found = Vec::new();
+    if let (Some(text), Some(outline)) = (db.text(path), db.outline(path))
+        && is_manifest(db, path)
+    {
+        let head = outline.chunks.first().map_or(TextSize::of(&*text), |first| first.range.start());
+        let own = [(TextRange::up_to(head), None)].into_iter();
+        let chunks = db.trees(path).into_iter().map(|(tree, range)| (range, Some(tree)));
+        for (range, tree) in own.chain(chunks) {
+            let comments = match &tree {
+                Some(tree) => tree.comments.clone(),
+                None => head_comments(text.get(std::ops::Range::<usize>::from(range)).unwrap_or("")),
+            };
+            for comment in comments {
+                code_links(&text, comment + range.start(), &mut found);
+            }
+        }
+    }
     for site in Site::all(db, path) {
         site.visit(&mut |part| {
-            if let Part::Value { node, due: Due::Scalar(Holds::Op, _) } = part
-                && let Some(name) = node.as_str()
-                && let Some((path, range)) = db.locate(path, &Place::Op(name.to_owned(), 0))
-            {
-                let target = Location { path, range };
-                found.push(DocumentLink { range: site.global(text_range(node)), target });
-            }
+            let Part::Value { node, due: Due::Scalar(holds, _) } = part else { return };
+            let Some(name) = node.as_str() else { return };
+            let target = match holds {
+                Holds::Op => db.locate(path, &Place::Op(name.to_owned(), 0)).map(to_place),
+                Holds::Type => db.locate(path, &Place::Adt(name.to_owned())).map(to_place),
+                Holds::Function => {
+                    db.formula_place(name).map(|place| to_place((place.path.clone(), place.function.range)))
+                }
+                Holds::Qualified => api_page(name).map(LinkTarget::Page),
+                _ => None,
+            };
+            found.extend(target.map(|target| DocumentLink { range: site.global(text_range(node)), target }));
         });
     }
+    found.sort_by_key(|link| link.range.start());
     found
+}
+
+fn to_place((path, range): (Arc<str>, TextRange)) -> LinkTarget {
+    LinkTarget::Place(Location { path, range })
+}
+
+/// The comments above the first entry, each with its `#`.
+fn head_comments(head: &str) -> Vec<TextRange> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for line in head.split_inclusive(['\n', '\r']) {
+        let content = line.trim();
+        if content.starts_with('#') {
+            let at = start + line.find('#').unwrap_or(0);
+            let size = |at: usize| TextSize::try_from(at).unwrap_or_default();
+            found.push(TextRange::at(size(at), TextSize::of(content)));
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// The codes in a comment that suppresses some.
+fn code_links(text: &str, comment: TextRange, found: &mut Vec<DocumentLink>) {
+    let said = text.get(std::ops::Range::<usize>::from(comment)).unwrap_or("");
+    let Some(list) = said.find("tileops:").and_then(|from| Some(from + said.get(from..)?.find('[')? + 1)) else {
+        return;
+    };
+    let mut at = list;
+    let inside = said.get(list..).unwrap_or("");
+    for word in inside.split(']').next().unwrap_or("").split(',') {
+        let name = word.trim();
+        if let Some(code) = find_code(name) {
+            let start = at + word.find(name).unwrap_or(0);
+            let start = comment.start() + TextSize::try_from(start).unwrap_or_default();
+            let range = TextRange::at(start, TextSize::of(name));
+            found.push(DocumentLink { range, target: LinkTarget::Code(code.name) });
+        }
+        at += word.len() + 1;
+    }
+}
+
+/// The page of a public function of PyTorch.
+fn api_page(name: &str) -> Option<String> {
+    let mut parts = name.split('.');
+    let is_public = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let documented = parts.next() == Some("torch")
+        && parts.clone().next().is_some()
+        && parts.all(|part| is_public(part) && !part.starts_with('_'));
+    documented.then(|| format!("https://docs.pytorch.org/docs/stable/generated/{name}.html"))
 }
 
 /// What stands above an entry.

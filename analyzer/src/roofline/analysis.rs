@@ -251,7 +251,7 @@ fn judge_sizes(
 }
 
 /// The sum that stands for the bytes at a point; nothing where a tensor's part of it is not decided.
-fn derived(branch: &Branch) -> Option<Vec<Term>> {
+pub(crate) fn derived(branch: &Branch) -> Option<Vec<Term>> {
     let mut terms = Vec::new();
     for tensor in &branch.tensors {
         if !tensor.present? {

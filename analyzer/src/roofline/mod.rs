@@ -5,8 +5,9 @@ mod formulas;
 
 use std::sync::Arc;
 
+pub(crate) use analysis::derived;
 pub use analysis::{analyze, check_formulas};
-pub use formulas::{FormulaLanguage, Formulas, formula_names};
+pub use formulas::{FormulaFunction, FormulaLanguage, FormulaPlace, Formulas, formula_functions};
 
 use crate::check::Point;
 use crate::expr::{Expr, Shape};

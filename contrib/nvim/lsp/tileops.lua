@@ -14,7 +14,10 @@ return {
     tileops = {
       unreached = false, -- judgments that could not be made, as hints
       codes = {}, -- levels of codes where tileops.toml says none: { ['unused-index'] = 'advisory' }
-      hints = { rooflines = true, rows = true },
+      hints = { rooflines = true, differences = true, rows = true, records = true },
+      lenses = { counts = true, runs = true }, -- shown after vim.lsp.codelens.refresh()
+      -- records = { 'records' }, profile = 'profiles/h200.yaml', -- where tileops.toml names none
+      -- bench = 'tileops-bench', -- the program that the server prices rows with, where it is to
     },
   },
 }

@@ -147,6 +147,39 @@ pub fn price(record: &Record, profile: &Profile) -> Priced {
     Priced { reading, breaches }
 }
 
+/// What limits a record's row at the speed of light, whether it was timed or not.
+pub fn bound(record: &Record, profile: &Profile) -> Result<Bound, Blank> {
+    limits(record, profile).map(|(memory_ns, compute_ns)| Bound::of(memory_ns, compute_ns))
+}
+
+impl Bound {
+    /// A tie is memory-bound.
+    fn of(memory_ns: f64, compute_ns: f64) -> Self {
+        if compute_ns > memory_ns { Bound::Compute } else { Bound::Memory }
+    }
+}
+
+/// Whether the profile is of the device that ran a record.
+fn device_of(record: &Record, profile: &Profile) -> Result<(), Blank> {
+    let device = record.device.as_ref().ok_or(Blank::NoDevice)?;
+    match profile.matches(&device.name) {
+        true => Ok(()),
+        false => Err(Blank::NoProfile { device: device.name.clone(), profile: profile.gpu.clone() }),
+    }
+}
+
+/// The times of a record's bytes and of its FLOPs at the effective rates, in nanoseconds.
+fn limits(record: &Record, profile: &Profile) -> Result<(f64, f64), Blank> {
+    let flops = record.flops.ok_or(Blank::NotPriced("FLOPs"))?;
+    let bytes = record.bytes.ok_or(Blank::NotPriced("bytes"))?;
+    if bytes == 0 {
+        return Err(Blank::ZeroBytes);
+    }
+    let roof_key = record.roof_key.as_ref().ok_or(Blank::NoRoofKey)?;
+    let peak = profile.peak(roof_key).ok_or_else(|| Blank::UnknownRoofKey(roof_key.clone()))?;
+    Ok((bytes as f64 / profile.bandwidth().effective * 1e9, flops as f64 / peak.effective * 1e9))
+}
+
 fn reading(record: &Record, profile: &Profile) -> Result<Reading, Blank> {
     let timing = record.timing.as_ref().ok_or(Blank::NotTimed)?;
     if timing.source != *"cupti" {
@@ -156,20 +189,8 @@ fn reading(record: &Record, profile: &Profile) -> Result<Reading, Blank> {
     if !is_time(actual_ns) {
         return Err(Blank::NoTime(actual_ns));
     }
-    let flops = record.flops.ok_or(Blank::NotPriced("FLOPs"))?;
-    let bytes = record.bytes.ok_or(Blank::NotPriced("bytes"))?;
-    if bytes == 0 {
-        return Err(Blank::ZeroBytes);
-    }
-    let device = record.device.as_ref().ok_or(Blank::NoDevice)?;
-    if !profile.matches(&device.name) {
-        return Err(Blank::NoProfile { device: device.name.clone(), profile: profile.gpu.clone() });
-    }
-    let roof_key = record.roof_key.as_ref().ok_or(Blank::NoRoofKey)?;
-    let peak = profile.peak(roof_key).ok_or_else(|| Blank::UnknownRoofKey(roof_key.clone()))?;
-
-    let memory_ns = bytes as f64 / profile.bandwidth().effective * 1e9;
-    let compute_ns = flops as f64 / peak.effective * 1e9;
+    device_of(record, profile)?;
+    let (memory_ns, compute_ns) = limits(record, profile)?;
     let sol_ns = memory_ns.max(compute_ns);
     let efficiency = sol_ns / actual_ns;
     // A time so short that the quotient overflows was not measured by any clock.
@@ -183,9 +204,9 @@ fn reading(record: &Record, profile: &Profile) -> Result<Reading, Blank> {
         sol_ns,
         actual_ns,
         efficiency,
-        bound: if compute_ns > memory_ns { Bound::Compute } else { Bound::Memory },
+        bound: Bound::of(memory_ns, compute_ns),
         latency_bound,
-        fits_l2: profile.l2_bytes.is_some_and(|l2| bytes <= u128::from(l2)),
+        fits_l2: profile.l2_bytes.zip(record.bytes).is_some_and(|(l2, bytes)| bytes <= u128::from(l2)),
         verdict: if efficiency > ANOMALY {
             Verdict::Anomaly
         } else if efficiency >= AT_CEILING && !latency_bound {
@@ -286,6 +307,15 @@ l2_bytes: 1000
     #[test]
     fn section_1_2_a_tie_is_memory_bound() {
         assert_eq!(read(&record(100_000_000, 1_000_000, 6_000.0)).bound, Bound::Memory);
+    }
+
+    #[test]
+    fn section_1_2_what_was_not_timed_has_a_bound_too() {
+        let mut priced = record(300_000_000, 1_000_000, 1.0);
+        (priced.timing, priced.device) = (None, None);
+        assert_eq!(bound(&priced, &profile()), Ok(Bound::Compute));
+        priced.bytes = Some(0);
+        assert_eq!(bound(&priced, &profile()), Err(Blank::ZeroBytes));
     }
 
     #[test]

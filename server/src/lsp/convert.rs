@@ -32,7 +32,11 @@ pub(crate) fn diagnostic(snapshot: &Snapshot, found: &diagnostic::Diagnostic) ->
         range: snapshot.positions(&found.source).range(found.range),
         severity: Some(severity),
         code: Some(NumberOrString::String(found.code().to_owned())),
-        code_description: found.rule.filter(|_| can.code_links).and_then(page),
+        code_description: found
+            .rule
+            .filter(|_| can.code_links)
+            .and_then(|code| page(code.name))
+            .map(|href| CodeDescription { href }),
         source: Some("tileops".to_owned()),
         message: match &found.help {
             Some(help) => format!("{}\n{help}", found.message),
@@ -46,8 +50,9 @@ pub(crate) fn diagnostic(snapshot: &Snapshot, found: &diagnostic::Diagnostic) ->
     }
 }
 
-fn page(code: &Code) -> Option<CodeDescription> {
-    Url::parse(&format!("{PAGES}{}.md", code.name)).ok().map(|href| CodeDescription { href })
+/// The address of a code's page.
+pub(crate) fn page(code: &str) -> Option<Url> {
+    Url::parse(&format!("{PAGES}{code}.md")).ok()
 }
 
 /// Whether what a defect marks could be deleted.

@@ -9,6 +9,7 @@
 //! snapshot on another thread, and is cancelled when a newer text makes it stale. Positions are converted at the edge
 //! alone. A panic costs the request that it happened in.
 
+mod bench;
 mod commands;
 mod convert;
 mod documents;
@@ -18,6 +19,7 @@ mod outbox;
 mod parent;
 mod pipes;
 mod positions;
+mod records;
 mod requests;
 mod server;
 mod session;

@@ -53,6 +53,7 @@ pub(crate) struct StatusParams {
 pub(crate) enum Refresh {
     Diagnostics,
     Hints,
+    Lenses,
 }
 
 /// A message, or a request whose answer comes back as a [`Message`] or not at all.
@@ -67,6 +68,8 @@ pub(crate) enum Outgoing {
     Refresh(Refresh),
     /// Shows progress while the counts change and their sender lives.
     Progress(watch::Receiver<Progress>),
+    /// Shows that something is being done while the sender lives.
+    Work(String, watch::Receiver<()>),
 }
 
 /// How far work has come.
@@ -240,11 +243,15 @@ async fn send(message: Outgoing, client: &Client, answers: &Sender<Message>, wat
                 let _ = match what {
                     Refresh::Diagnostics => client.workspace_diagnostic_refresh().await,
                     Refresh::Hints => client.inlay_hint_refresh().await,
+                    Refresh::Lenses => client.code_lens_refresh().await,
                 };
             });
         }
         Outgoing::Progress(counts) => {
             tokio::spawn(show_progress(client.clone(), counts));
+        }
+        Outgoing::Work(title, ended) => {
+            tokio::spawn(show_work(client.clone(), title, ended));
         }
     }
 }
@@ -282,6 +289,23 @@ async fn show_progress(client: Client, mut counts: watch::Receiver<Progress>) {
         say(WorkDoneProgress::Report(WorkDoneProgressReport { cancellable: Some(false), message, percentage })).await;
         tokio::time::sleep(REPORTS).await;
     }
+    say(WorkDoneProgress::End(WorkDoneProgressEnd { message: None })).await;
+}
+
+async fn show_work(client: Client, title: String, mut ended: watch::Receiver<()>) {
+    let token = NumberOrString::String(format!("tileops: {title}"));
+    let create = WorkDoneProgressCreateParams { token: token.clone() };
+    let created = tokio::time::timeout(PATIENCE, client.send_request::<WorkDoneProgressCreate>(create)).await;
+    if !matches!(created, Ok(Ok(()))) {
+        return;
+    }
+    let say = |value: WorkDoneProgress| {
+        let params = ProgressParams { token: token.clone(), value: ProgressParamsValue::WorkDone(value) };
+        client.send_notification::<ProgressNotification>(params)
+    };
+    let begin = WorkDoneProgressBegin { title, cancellable: Some(false), message: None, percentage: None };
+    say(WorkDoneProgress::Begin(begin)).await;
+    while ended.changed().await.is_ok() {}
     say(WorkDoneProgress::End(WorkDoneProgressEnd { message: None })).await;
 }
 

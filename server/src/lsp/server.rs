@@ -145,6 +145,22 @@ impl LanguageServer for Backend {
         self.ask("textDocument/completion", params, requests::completion::completion).await
     }
 
+    async fn completion_resolve(&self, item: CompletionItem) -> Result<CompletionItem> {
+        self.ask("completionItem/resolve", item, requests::completion::resolve).await
+    }
+
+    async fn signature_help(&self, params: SignatureHelpParams) -> Result<Option<SignatureHelp>> {
+        self.ask("textDocument/signatureHelp", params, requests::signature_help::signature_help).await
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        self.ask("textDocument/codeLens", params, requests::links::lenses).await
+    }
+
+    async fn document_link(&self, params: DocumentLinkParams) -> Result<Option<Vec<DocumentLink>>> {
+        self.ask("textDocument/documentLink", params, requests::links::links).await
+    }
+
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
         self.ask("textDocument/hover", params, requests::hover::hover).await
     }
@@ -191,6 +207,13 @@ impl LanguageServer for Backend {
 
     async fn semantic_tokens_full(&self, params: SemanticTokensParams) -> Result<Option<SemanticTokensResult>> {
         self.ask("textDocument/semanticTokens/full", params, requests::semantic_tokens::full).await
+    }
+
+    async fn semantic_tokens_full_delta(
+        &self,
+        params: SemanticTokensDeltaParams,
+    ) -> Result<Option<SemanticTokensFullDeltaResult>> {
+        self.ask("textDocument/semanticTokens/full/delta", params, requests::semantic_tokens::delta).await
     }
 
     async fn semantic_tokens_range(

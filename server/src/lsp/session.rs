@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use tower_lsp::lsp_types::{
-    ClientCapabilities, CompletionOptions, DiagnosticOptions, DiagnosticServerCapabilities, ExecuteCommandOptions,
-    FoldingRangeProviderCapability, HoverProviderCapability, InitializeParams, MarkupKind, OneOf, RenameOptions,
-    SaveOptions, SelectionRangeProviderCapability, SemanticTokensFullOptions, SemanticTokensOptions,
-    SemanticTokensServerCapabilities, ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, Url, WorkDoneProgressOptions,
-    WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
+    ClientCapabilities, CodeLensOptions, CompletionOptions, DiagnosticOptions, DiagnosticServerCapabilities,
+    DocumentLinkOptions, ExecuteCommandOptions, FoldingRangeProviderCapability, HoverProviderCapability,
+    InitializeParams, MarkupKind, OneOf, RenameOptions, SaveOptions, SelectionRangeProviderCapability,
+    SemanticTokensFullOptions, SemanticTokensOptions, SemanticTokensServerCapabilities, ServerCapabilities,
+    SignatureHelpOptions, TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
+    TextDocumentSyncSaveOptions, Url, WorkDoneProgressOptions, WorkspaceFoldersServerCapabilities,
+    WorkspaceServerCapabilities,
 };
 
 use super::commands;
@@ -30,6 +31,8 @@ pub(crate) struct Session {
     pub(crate) roots: Vec<PathBuf>,
     /// What the client can do.
     pub(crate) can: Can,
+    /// The commands that the client has of its own: it says so, as two of one name are one too many for some.
+    pub(crate) own_commands: Vec<String>,
 }
 
 /// What a client can do, as far as it makes a difference here.
@@ -41,6 +44,9 @@ pub(crate) struct Can {
     pub(crate) register_watchers: bool,
     pub(crate) refresh_diagnostics: bool,
     pub(crate) refresh_hints: bool,
+    pub(crate) refresh_lenses: bool,
+    pub(crate) label_offsets: bool,
+    pub(crate) resolve_documentation: bool,
     pub(crate) related: bool,
     pub(crate) code_links: bool,
     pub(crate) unnecessary: bool,
@@ -73,7 +79,15 @@ impl Session {
             pull: pulls && can.refresh_diagnostics,
             roots,
             can,
+            own_commands: own_commands(&params.capabilities),
         }
+    }
+
+    /// The commands that the client can have executed here.
+    fn commands(&self) -> Vec<String> {
+        let mut commands = commands::NAMES.map(str::to_owned).to_vec();
+        commands.retain(|name| !self.own_commands.contains(name));
+        commands
     }
 
     /// What the server can do for this client.
@@ -95,12 +109,24 @@ impl Session {
                 })
             }),
             execute_command_provider: Some(ExecuteCommandOptions {
-                commands: commands::NAMES.iter().map(|&name| name.to_owned()).collect(),
+                commands: self.commands(),
                 ..ExecuteCommandOptions::default()
             }),
             completion_provider: Some(CompletionOptions {
                 trigger_characters: Some([".", "(", "\"", "[", "{", ",", " "].map(str::to_owned).to_vec()),
+                resolve_provider: Some(self.can.resolve_documentation),
                 ..CompletionOptions::default()
+            }),
+            signature_help_provider: Some(SignatureHelpOptions {
+                trigger_characters: Some(["(", "[", ","].map(str::to_owned).to_vec()),
+                // A closed bracket and the sign of a named argument change which parameter it is.
+                retrigger_characters: Some([")", "]", "="].map(str::to_owned).to_vec()),
+                ..SignatureHelpOptions::default()
+            }),
+            code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
+            document_link_provider: Some(DocumentLinkOptions {
+                resolve_provider: Some(false),
+                work_done_progress_options: WorkDoneProgressOptions::default(),
             }),
             hover_provider: Some(HoverProviderCapability::Simple(true)),
             inlay_hint_provider: Some(OneOf::Left(true)),
@@ -119,7 +145,7 @@ impl Session {
                 SemanticTokensOptions {
                     legend: requests::semantic_tokens::legend(),
                     range: Some(true),
-                    full: Some(SemanticTokensFullOptions::Bool(true)),
+                    full: Some(SemanticTokensFullOptions::Delta { delta: Some(true) }),
                     ..SemanticTokensOptions::default()
                 },
             )),
@@ -133,6 +159,13 @@ impl Session {
             ..ServerCapabilities::default()
         }
     }
+}
+
+/// The commands of `experimental.commands.commands`, which is what other servers read too.
+fn own_commands(client: &ClientCapabilities) -> Vec<String> {
+    let experimental = client.experimental.as_ref();
+    let names = experimental.and_then(|own| own.pointer("/commands/commands")).and_then(|names| names.as_array());
+    names.into_iter().flatten().filter_map(|name| name.as_str()).map(str::to_owned).collect()
 }
 
 impl Can {
@@ -155,6 +188,16 @@ impl Can {
             refresh_hints: workspace
                 .and_then(|workspace| workspace.inlay_hint.as_ref())
                 .is_some_and(|capability| yes(capability.refresh_support)),
+            refresh_lenses: workspace
+                .and_then(|workspace| workspace.code_lens.as_ref())
+                .is_some_and(|capability| yes(capability.refresh_support)),
+            label_offsets: document
+                .and_then(|document| document.signature_help.as_ref()?.signature_information.as_ref())
+                .and_then(|signature| signature.parameter_information.as_ref())
+                .is_some_and(|parameter| yes(parameter.label_offset_support)),
+            resolve_documentation: item
+                .and_then(|item| item.resolve_support.as_ref())
+                .is_some_and(|support| support.properties.iter().any(|property| property == "documentation")),
             related: published.is_some_and(|published| yes(published.related_information)),
             code_links: published.is_some_and(|published| yes(published.code_description_support)),
             unnecessary: published.is_some_and(|published| published.tag_support.is_some()),

@@ -20,6 +20,14 @@ pub(crate) struct Settings {
     pub(crate) position_encoding: Option<String>,
     /// Which hints are shown in the text.
     pub(crate) hints: Hints,
+    /// What stands above an entry.
+    pub(crate) lenses: Lenses,
+    /// Where records are, in a project whose `tileops.toml` does not say: files, folders and globs.
+    pub(crate) records: Option<Vec<String>>,
+    /// The GPU profile that records are held against, in such a project.
+    pub(crate) profile: Option<String>,
+    /// The program that prices rows, where the server is to run it.
+    pub(crate) bench: Option<String>,
 }
 
 /// Which hints are shown in the text.
@@ -27,8 +35,21 @@ pub(crate) struct Settings {
 pub(crate) struct Hints {
     /// Beside a roofline: the bytes derived from the signature.
     pub(crate) rooflines: bool,
+    /// Beside a stated `bytes`: how it differs from those.
+    pub(crate) differences: bool,
     /// Beside a workload row: the bytes of its call.
     pub(crate) rows: bool,
+    /// Beside a workload row: what its record says.
+    pub(crate) records: bool,
+}
+
+/// What stands above an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lenses {
+    /// How many rows, calls and points it has.
+    pub(crate) counts: bool,
+    /// What can be done with its rows.
+    pub(crate) runs: bool,
 }
 
 impl Default for Settings {
@@ -39,13 +60,28 @@ impl Default for Settings {
             manifest: None,
             codes: Levels::default(),
             position_encoding: None,
-            hints: Hints { rooflines: true, rows: true },
+            hints: Hints { rooflines: true, differences: true, rows: true, records: true },
+            lenses: Lenses { counts: true, runs: true },
+            records: None,
+            profile: None,
+            bench: None,
         }
     }
 }
 
 /// The settings' names, as messages list them.
-const NAMES: [&str; 6] = ["unreached", "workspace", "manifest", "codes", "positionEncoding", "hints"];
+const NAMES: [&str; 10] = [
+    "unreached",
+    "workspace",
+    "manifest",
+    "codes",
+    "positionEncoding",
+    "hints",
+    "lenses",
+    "records",
+    "profile",
+    "bench",
+];
 
 impl Settings {
     /// Reads what a client sends. Whatever is wrong with it is said in `warnings`, and everything else holds.
@@ -94,13 +130,37 @@ impl Settings {
                             let full = format!("hints.{kind}");
                             match kind.as_str() {
                                 "rooflines" => flag(&full, value, &mut settings.hints.rooflines, warnings),
+                                "differences" => flag(&full, value, &mut settings.hints.differences, warnings),
                                 "rows" => flag(&full, value, &mut settings.hints.rows, warnings),
-                                _ => warnings.push(unknown(&full, &["hints.rooflines", "hints.rows"])),
+                                "records" => flag(&full, value, &mut settings.hints.records, warnings),
+                                _ => {
+                                    let known = ["hints.rooflines", "hints.differences", "hints.rows", "hints.records"];
+                                    warnings.push(unknown(&full, &known));
+                                }
                             }
                         }
                     }
                     None => warnings.push(wrong(name, "an object from kinds of hints to true or false")),
                 },
+                "lenses" => match value.as_object() {
+                    Some(kinds) => {
+                        for (kind, value) in kinds {
+                            let full = format!("lenses.{kind}");
+                            match kind.as_str() {
+                                "counts" => flag(&full, value, &mut settings.lenses.counts, warnings),
+                                "runs" => flag(&full, value, &mut settings.lenses.runs, warnings),
+                                _ => warnings.push(unknown(&full, &["lenses.counts", "lenses.runs"])),
+                            }
+                        }
+                    }
+                    None => warnings.push(wrong(name, "an object from kinds of lenses to true or false")),
+                },
+                "records" => match serde_json::from_value(value.clone()) {
+                    Ok(paths) => settings.records = Some(paths),
+                    Err(_) => warnings.push(wrong(name, "an array of files, folders and globs")),
+                },
+                "profile" => text(name, value, &mut settings.profile, warnings),
+                "bench" => text(name, value, &mut settings.bench, warnings),
                 // The client's own: where the server is, and how much of the protocol it writes down.
                 "path" | "trace" | "server" => {}
                 _ => warnings.push(unknown(name, &NAMES)),
@@ -114,6 +174,14 @@ fn flag(name: &str, value: &Value, target: &mut bool, warnings: &mut Vec<String>
     match value.as_bool() {
         Some(value) => *target = value,
         None => warnings.push(wrong(name, "true or false")),
+    }
+}
+
+fn text(name: &str, value: &Value, target: &mut Option<String>, warnings: &mut Vec<String>) {
+    match value.as_str() {
+        // What an editor shows as an empty field says nothing.
+        Some(value) => *target = (!value.is_empty()).then(|| value.to_owned()),
+        None => warnings.push(wrong(name, "a path")),
     }
 }
 

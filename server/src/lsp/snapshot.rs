@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 
 use tileops_analyzer::db::AnalysisDb;
 use tileops_analyzer::text::TextRange;
@@ -13,8 +14,11 @@ use tower_lsp::lsp_types::{Diagnostic, Url};
 use super::convert;
 use super::outbox::Outbox;
 use super::positions::Positions;
+use super::records::Records;
+use super::requests::semantic_tokens::Sent;
 use super::session::Session;
 use super::settings::Settings;
+use super::state::Message;
 use super::uris;
 use crate::config::Config;
 use crate::findings::{self, Found, Reporting};
@@ -51,6 +55,8 @@ impl File {
 pub(crate) struct Project {
     pub(crate) config: Arc<Config>,
     pub(crate) db: AnalysisDb,
+    /// What benchmarks recorded of its ops.
+    pub(crate) records: Arc<Records>,
 }
 
 /// The files that are known, by their keys.
@@ -64,6 +70,10 @@ pub(crate) struct Snapshot {
     pub(crate) files: Arc<Files>,
     pub(crate) projects: BTreeMap<PathBuf, Project>,
     pub(crate) outbox: Arc<Outbox>,
+    /// The owner of the documents, who is told what has to change.
+    pub(crate) owner: Sender<Message>,
+    /// The tokens that the client has of each document.
+    pub(crate) tokens: Arc<Sent>,
     /// Which moment it is.
     pub(crate) revision: u64,
     /// Which moment it has become meanwhile.
@@ -83,9 +93,14 @@ impl Snapshot {
         Some((key, file))
     }
 
+    /// The project that a file is in.
+    pub(crate) fn project(&self, file: &File) -> Option<&Project> {
+        self.projects.get(&file.project)
+    }
+
     /// The analysis that a file is part of.
     pub(crate) fn db(&self, file: &File) -> Option<&AnalysisDb> {
-        self.projects.get(&file.project).map(|project| &project.db)
+        self.project(file).map(|project| &project.db)
     }
 
     /// What converts positions in a text.

@@ -16,9 +16,12 @@ use tower_lsp::lsp_types::{
     Url,
 };
 
+use super::bench::Run;
 use super::documents::Document;
 use super::load::{self, Loaded};
 use super::outbox::{Outbox, Outgoing, Progress, Refresh, StatusParams};
+use super::records::{Places, Records};
+use super::requests::semantic_tokens::Sent;
 use super::session::{self, Session};
 use super::settings::Settings;
 use super::snapshot::{File, Files, Project, Snapshot};
@@ -68,6 +71,20 @@ pub(crate) enum Message {
         left: Vec<Arc<str>>,
         changed: bool,
     },
+    /// Everything on disk is to be read again.
+    Reload,
+    /// The rows of an op are to be priced.
+    Price(Run),
+    /// They were, or why not.
+    Priced(Run, Result<(), String>),
+    /// The records of a project are to be read again.
+    ReadRecords(PathBuf),
+    /// They were; what could not be read is said.
+    Records {
+        project: PathBuf,
+        records: Box<Records>,
+        problems: Vec<String>,
+    },
     /// What the user should see, once.
     Warn(String),
     /// What nobody should ever see.
@@ -112,6 +129,9 @@ pub(crate) struct State {
     in_background: bool,
     progress: Option<watch::Sender<Progress>>,
     statuses: BTreeMap<Arc<str>, FileKind>,
+    tokens: Arc<Sent>,
+    /// The projects whose records are being read, and whether they have to be read again.
+    reading: BTreeMap<PathBuf, bool>,
     warned: BTreeSet<String>,
     /// Whether the client will be told to fetch diagnostics again when there is nothing else to do.
     refresh: bool,
@@ -144,6 +164,8 @@ impl State {
             in_background: false,
             progress: None,
             statuses: BTreeMap::new(),
+            tokens: Arc::default(),
+            reading: BTreeMap::new(),
             warned: BTreeSet::new(),
             refresh: false,
         })
@@ -243,6 +265,25 @@ impl State {
                 self.refresh |= changed;
                 self.report_progress();
             }
+            Message::Reload => self.reconfigure(),
+            Message::Price(run) => self.price(run),
+            Message::Priced(run, result) => match result {
+                Ok(()) => self.read_records(&run.cwd),
+                Err(why) => self.outbox.send(Outgoing::Show(MessageType::ERROR, why)),
+            },
+            Message::ReadRecords(project) => self.read_records(&project),
+            Message::Records { project, records, problems } => {
+                let again = self.reading.remove(&project) == Some(true);
+                for problem in problems {
+                    self.warn(&problem);
+                }
+                if again {
+                    self.read_records(&project);
+                } else if let Some(project) = self.projects.get_mut(&project) {
+                    project.records = records.into();
+                    self.refresh_hints();
+                }
+            }
             Message::Warn(text) => self.warn(&text),
             Message::Bug(what) => self.bug(&what),
         }
@@ -286,6 +327,7 @@ impl State {
         self.advance();
         self.unflushed.remove(&key);
         self.statuses.remove(&key);
+        self.tokens.forget(&key);
         // What the client had in mind is gone: what counts is on disk.
         let on_disk = uris::path(uri).and_then(|path| Some((load::read(&path)?, path)));
         match on_disk {
@@ -385,11 +427,14 @@ impl State {
         if !self.projects.contains_key(&root) {
             let mut problems = Vec::new();
             let mut db = AnalysisDb::default();
-            db.set_formulas(formulas::read(&config, &mut problems));
+            let known = formulas::read(&config, &mut problems);
+            db.set_formulas(known.formulas);
+            db.set_formula_places(known.places);
             for problem in problems {
                 self.warn(&format!("cannot read `{}`: {}", problem.path, problem.message));
             }
-            self.projects.insert(root.clone(), Project { config, db });
+            self.projects.insert(root.clone(), Project { config, db, records: Arc::default() });
+            self.read_records(&root);
             self.say_config_notes();
         }
         root
@@ -494,6 +539,13 @@ impl State {
             if self.documents.contains_key(&key) {
                 continue;
             }
+            let of_records = |project: &&Project| Places::of(&project.config, &self.settings).may_have(&path);
+            let recorded: Vec<PathBuf> =
+                self.projects.values().filter(of_records).map(|project| project.config.root.clone()).collect();
+            if !recorded.is_empty() {
+                recorded.iter().for_each(|project| self.read_records(project));
+                continue;
+            }
             let is_source = path.extension().is_some_and(|extension| extension == "py" || extension == "rs");
             if is_source || path.file_name().is_some_and(|name| name == FILE_NAME) {
                 configuration = true;
@@ -541,7 +593,9 @@ impl State {
         if settings == *self.settings {
             return;
         }
-        let places = settings.manifest != self.settings.manifest || settings.workspace != self.settings.workspace;
+        let before = &self.settings;
+        let places = settings.manifest != before.manifest || settings.workspace != before.workspace;
+        let records = settings.records != before.records || settings.profile != before.profile;
         self.settings = Arc::new(settings);
         if places {
             self.reconfigure();
@@ -549,8 +603,65 @@ impl State {
             self.advance();
             self.judge_everything();
         }
+        if records && !places {
+            let projects: Vec<PathBuf> = self.projects.keys().cloned().collect();
+            projects.iter().for_each(|project| self.read_records(project));
+            self.watch();
+        }
+        self.refresh_hints();
+        if self.session.can.refresh_lenses {
+            self.outbox.send(Outgoing::Refresh(Refresh::Lenses));
+        }
+    }
+
+    fn refresh_hints(&self) {
         if self.session.can.refresh_hints {
             self.outbox.send(Outgoing::Refresh(Refresh::Hints));
+        }
+    }
+
+    // ---- records
+
+    /// Has the records of a project read, where it has some.
+    fn read_records(&mut self, root: &Path) {
+        let Some(project) = self.projects.get_mut(root) else { return };
+        let places = Places::of(&project.config, &self.settings);
+        if places == Places::default() {
+            project.records = Arc::default();
+            return;
+        }
+        // What changes while they are read is read when they are.
+        if let Some(again) = self.reading.get_mut(root) {
+            *again = true;
+            return;
+        }
+        self.reading.insert(root.to_path_buf(), false);
+        let (sender, project) = (self.sender.clone(), root.to_path_buf());
+        self.back.spawn(move || {
+            let message = match panics::catch(|| Records::read(&places)) {
+                Ok((records, problems)) => Message::Records { project, records: Box::new(records), problems },
+                Err(panic) => Message::Bug(format!("reading records: {panic}")),
+            };
+            // Where nobody takes it, the server is ending.
+            let _ = sender.send(message);
+        });
+    }
+
+    /// Runs the program that prices rows, with progress while it runs.
+    fn price(&mut self, run: Run) {
+        let (shown, ended) = watch::channel(());
+        if self.session.can.progress {
+            self.outbox.send(Outgoing::Work(format!("Pricing the rows of {}", run.op), ended));
+        }
+        let sender = self.sender.clone();
+        let thread = std::thread::Builder::new().name("pricing".to_owned());
+        let started = thread.spawn(move || {
+            let result = run.run();
+            drop(shown);
+            let _ = sender.send(Message::Priced(run, result));
+        });
+        if let Err(error) = started {
+            self.outbox.send(Outgoing::Show(MessageType::ERROR, format!("cannot price rows: {error}")));
         }
     }
 
@@ -635,6 +746,7 @@ impl State {
                 globs.push(format!("{}/**/*.{{py,rs}}", uris::path_key(&source)));
                 globs.push(uris::path_key(&source).to_string());
             }
+            globs.extend(Places::of(&project.config, &self.settings).globs());
         }
         folders.retain(|folder| folder.is_absolute());
         globs.extend(folders.iter().map(|folder| format!("{}/**/*.{{yaml,yml}}", uris::path_key(folder))));
@@ -650,6 +762,8 @@ impl State {
             files: self.files.clone(),
             projects: self.projects.clone(),
             outbox: self.outbox.clone(),
+            owner: self.sender.clone(),
+            tokens: self.tokens.clone(),
             revision: self.revision,
             latest: self.latest.clone(),
         }

@@ -5,4 +5,5 @@ mod diagnostics;
 mod ends;
 mod faults;
 mod features;
+mod previews;
 mod project;

@@ -1,6 +1,7 @@
 //! `textDocument/completion`.
 
-use tileops_analyzer::ide::{self, CompletionKind};
+use serde_json::json;
+use tileops_analyzer::ide::{self, CompletionKind, Topic};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
     CompletionItem, CompletionItemKind, CompletionParams, CompletionResponse, CompletionTextEdit, Documentation,
@@ -14,6 +15,7 @@ use super::{Target, text_edit};
 pub(crate) fn completion(snapshot: &Snapshot, params: CompletionParams) -> Result<Option<CompletionResponse>> {
     let Some((target, offset)) = Target::at(snapshot, &params.text_document_position) else { return Ok(None) };
     let found = ide::completions(target.db, &target.key, offset);
+    let later = snapshot.session.can.resolve_documentation;
     let items = found.into_iter().enumerate().map(|(position, item)| {
         let mut edit = text_edit(&target.positions, item.edit);
         let snippet = item.snippet.filter(|_| snapshot.session.can.snippets);
@@ -24,10 +26,12 @@ pub(crate) fn completion(snapshot: &Snapshot, params: CompletionParams) -> Resul
             label: item.label,
             kind: Some(kind(item.kind)),
             detail: (!item.detail.is_empty()).then_some(item.detail),
-            documentation: (!item.documentation.is_empty()).then_some(Documentation::MarkupContent(MarkupContent {
-                kind: MarkupKind::Markdown,
-                value: item.documentation,
-            })),
+            data: item.topic.filter(|_| later).map(|topic| json!({ "topic": topic.to_string() })),
+            documentation: match (item.topic, later) {
+                (Some(_), true) => None,
+                (Some(topic), false) => markdown(ide::documentation(topic)),
+                (None, _) => markdown(item.documentation),
+            },
             sort_text: Some(format!("{position:04}")),
             insert_text_format,
             text_edit: Some(CompletionTextEdit::Edit(edit)),
@@ -35,6 +39,20 @@ pub(crate) fn completion(snapshot: &Snapshot, params: CompletionParams) -> Resul
         }
     });
     Ok(Some(CompletionResponse::Array(items.collect())))
+}
+
+/// The item with its documentation.
+pub(crate) fn resolve(_: &Snapshot, mut item: CompletionItem) -> Result<CompletionItem> {
+    let topic = item.data.as_ref().and_then(|data| data.get("topic")?.as_str()).and_then(Topic::named);
+    if let Some(topic) = topic {
+        item.documentation = markdown(ide::documentation(topic));
+    }
+    Ok(item)
+}
+
+fn markdown(value: String) -> Option<Documentation> {
+    let content = MarkupContent { kind: MarkupKind::Markdown, value };
+    (!content.value.is_empty()).then_some(Documentation::MarkupContent(content))
 }
 
 fn kind(kind: CompletionKind) -> CompletionItemKind {

@@ -4,10 +4,13 @@ pub(crate) mod completion;
 pub(crate) mod diagnostic;
 pub(crate) mod hover;
 pub(crate) mod inlay_hint;
+pub(crate) mod links;
 pub(crate) mod navigation;
 pub(crate) mod semantic_tokens;
+pub(crate) mod signature_help;
 pub(crate) mod symbols;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tileops_analyzer::db::AnalysisDb;
@@ -16,7 +19,11 @@ use tileops_analyzer::text::TextSize;
 use tower_lsp::lsp_types::{Location, TextDocumentPositionParams, TextEdit, Url};
 
 use super::positions::Positions;
+use super::records::{Places, Records};
 use super::snapshot::{File, Snapshot};
+use super::state::Message;
+use super::{load, uris};
+use crate::source::Source;
 
 /// The document that a request is about. One that is not known has nothing to say.
 struct Target<'s> {
@@ -32,6 +39,21 @@ impl<'s> Target<'s> {
         Some(Target { key, file, db: snapshot.db(file)?, positions: snapshot.positions(&file.source) })
     }
 
+    /// What benchmarks recorded of the document's ops; nothing where no records are configured. Where the client does not
+    /// tell of changed files, they are looked at, and read again for the next who asks.
+    fn records(&self, snapshot: &'s Snapshot) -> Option<&'s Records> {
+        let project = snapshot.project(self.file)?;
+        let places = Places::of(&project.config, &snapshot.settings);
+        if places.records.is_empty() {
+            return None;
+        }
+        if !snapshot.session.can.register_watchers && places.stamp() != project.records.stamp {
+            // Where nobody takes it, the server is ending.
+            let _ = snapshot.owner.send(Message::ReadRecords(project.config.root.clone()));
+        }
+        Some(&project.records)
+    }
+
     /// The same, and the offset of a position.
     fn at(snapshot: &'s Snapshot, params: &TextDocumentPositionParams) -> Option<(Self, TextSize)> {
         let target = Target::of(snapshot, &params.text_document.uri)?;
@@ -40,10 +62,16 @@ impl<'s> Target<'s> {
     }
 }
 
-/// A place in a file that is known.
+/// A place in a file that is known, or in a source of formulas.
 fn location(snapshot: &Snapshot, place: &ide::Location) -> Option<Location> {
-    let file = snapshot.files.get(&place.path)?;
-    Some(Location { uri: file.url.clone(), range: snapshot.positions(&file.source).range(place.range) })
+    if let Some(file) = snapshot.files.get(&place.path) {
+        return Some(Location { uri: file.url.clone(), range: snapshot.positions(&file.source).range(place.range) });
+    }
+    let path = Path::new(&*place.path);
+    let uri = uris::of_path(path)?;
+    // Where the source has changed since it was read, the place is near, and is read again when the client tells.
+    let source = Source::new(place.path.clone(), load::read(path)?.text);
+    Some(Location { uri, range: snapshot.positions(&source).range(place.range) })
 }
 
 fn text_edit(positions: &Positions<'_>, edit: ide::Edit) -> TextEdit {

@@ -1,3 +1,8 @@
+mod hints;
+mod hover;
+mod links;
+mod signature_help;
+
 use super::*;
 use crate::db::AnalysisDb;
 use crate::text::{TextRange, TextSize};
@@ -37,6 +42,12 @@ fn at(from: &str, to: &str) -> (AnalysisDb, TextSize) {
     (open(&text.replace("$0", "")), TextSize::new(offset as u32))
 }
 
+/// A text without its `$0`, and where that stood.
+fn cursor(text: &str) -> (AnalysisDb, TextSize) {
+    let offset = text.find("$0").expect("a cursor");
+    (open(&text.replacen("$0", "", 1)), TextSize::new(offset as u32))
+}
+
 fn labels(from: &str, to: &str) -> Vec<String> {
     let (db, offset) = at(from, to);
     completions(&db, "m/demo.yaml", offset).into_iter().map(|item| item.label).collect()
@@ -74,15 +85,6 @@ fn completion_offers_what_is_allowed() {
 }
 
 #[test]
-fn hover_says_what_a_name_is() {
-    let (db, offset) = at("\"2 * M * K\"", "\"2 * $0M * K\"");
-    let found = hover(&db, "m/demo.yaml", offset).expect("a hover");
-    assert!(found.markdown.contains("M: Dim") && found.markdown.contains("solved from axis 0 of `x`"), "{found:?}");
-    let (db, offset) = at("dtype: T", "$0dtype: T");
-    assert!(hover(&db, "m/demo.yaml", offset).is_some_and(|found| found.markdown.contains("a key of an input tensor")));
-}
-
-#[test]
 fn a_name_is_followed_and_renamed() {
     let (db, offset) = at("\"2 * M * K\"", "\"2 * $0M * K\"");
     let found = definition(&db, "m/demo.yaml", offset).expect("a definition");
@@ -94,15 +96,6 @@ fn a_name_is_followed_and_renamed() {
     assert!(rename(&db, "m/demo.yaml", offset, "K").is_err() && rename(&db, "m/demo.yaml", offset, "a b").is_err());
     let (db, offset) = at("status:", "st$0atus:");
     assert!(prepare_rename(&db, "m/demo.yaml", offset).is_err_and(|why| why.contains("a key")));
-}
-
-#[test]
-fn bytes_are_derived_in_the_terms_of_the_signature() {
-    let db = open(DEMO);
-    let all = TextRange::up_to(TextSize::of(DEMO));
-    let found: Vec<String> =
-        inlay_hints(&db, "m/demo.yaml", all, HintKinds::default()).into_iter().map(|hint| hint.label).collect();
-    assert_eq!(found, ["128 B", "bytes = size(T)*M*K + size(T)*M*K  (read x; write y)"]);
 }
 
 #[test]
@@ -120,10 +113,12 @@ fn every_offset_of_any_text_has_an_answer() {
             let _ = completions(&db, "m/demo.yaml", offset);
             let _ = selection_ranges(&db, "m/demo.yaml", offset);
             let _ = rename(&db, "m/demo.yaml", offset, "other");
+            let _ = signature_help(&db, "m/demo.yaml", offset);
         }
         let all = TextRange::up_to(TextSize::of(&*text));
         let _ = (document_symbols(&db, "m/demo.yaml"), folding_ranges(&db, "m/demo.yaml"));
         let _ = (semantic_tokens(&db, "m/demo.yaml", all), inlay_hints(&db, "m/demo.yaml", all, HintKinds::default()));
         let _ = (code_lenses(&db, "m/demo.yaml"), workspace_symbols(&db, "d"), document_links(&db, "m/demo.yaml"));
+        let _ = row_cases(&db, "m/demo.yaml", all);
     }
 }

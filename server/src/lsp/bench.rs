@@ -1,0 +1,41 @@
+//! Running the program that prices rows, where the settings name one. It writes records, which are read when it ends.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// How much of what a program said of its failure is shown, in lines.
+const SHOWN: usize = 5;
+
+/// A program to run.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The op whose rows it is about.
+    pub(crate) op: String,
+    pub(crate) program: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) cwd: PathBuf,
+}
+
+impl Run {
+    /// Runs it to its end; says why where it fails.
+    pub(crate) fn run(&self) -> Result<(), String> {
+        // A path is relative to the project; a name alone is looked up as the system does.
+        let program = match self.program.contains(['/', '\\']) {
+            true => self.cwd.join(&self.program),
+            false => PathBuf::from(&self.program),
+        };
+        let output = Command::new(&program)
+            .args(&self.args)
+            .current_dir(&self.cwd)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("cannot run `{}`: {error}", self.program))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = lines.get(lines.len().saturating_sub(SHOWN)..).unwrap_or_default().join("\n");
+        Err(format!("pricing the rows of `{}` failed ({}): {last}", self.op, output.status))
+    }
+}
