@@ -1,7 +1,7 @@
 //! The baseline: defects that are known, counted by file, entry, code and message, and left out of reports. It only
 //! shrinks: a defect once gone is not known again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,6 +43,40 @@ struct Key {
     entry: Option<String>,
     code: String,
     message: String,
+}
+
+/// The defects that a baseline lists, to ask for.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// The folder of the baseline.
+    folder: PathBuf,
+    keys: BTreeSet<Key>,
+}
+
+impl Known {
+    /// Reads the baseline at `path`; one that is not there lists nothing.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let folder = normalized(path).parent().map_or_else(PathBuf::new, Path::to_path_buf);
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Known::default()),
+            Err(error) => return Err(error).with_context(|| format!("cannot read the baseline `{}`", path.display())),
+        };
+        let baseline: Baseline =
+            serde_json::from_str(&text).with_context(|| format!("cannot read the baseline `{}`", path.display()))?;
+        Ok(Known { folder, keys: baseline.defects.into_iter().map(|row| row.key).collect() })
+    }
+
+    /// Whether it lists a defect of the file that reports show as `shown`.
+    pub(crate) fn holds(&self, shown: &str, entry: Option<&str>, code: &str, message: &str) -> bool {
+        !self.keys.is_empty()
+            && self.keys.contains(&Key {
+                file: relative(&normalized(Path::new(shown)), &self.folder),
+                entry: entry.map(str::to_owned),
+                code: code.to_owned(),
+                message: message.to_owned(),
+            })
+    }
 }
 
 impl Baseline {

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use tileops_analyzer::defect::nearest;
 use tileops_analyzer::workspace::{FileKind, FileReport};
 
-use crate::baseline::Baseline;
+use crate::baseline::{Baseline, Known};
 use crate::cli::{Arguments, Format};
 use crate::config::Configs;
 use crate::diagnostic::{Diagnostic, JudgedFile, Level, Outcome, count};
@@ -17,6 +17,7 @@ use crate::discover;
 use crate::engine::{self, Group};
 use crate::exit::Exit;
 use crate::findings::{self, Found, Reporting};
+use crate::fix;
 use crate::formulas;
 use crate::levels::Levels;
 use crate::notes::Notes;
@@ -69,9 +70,9 @@ impl Selection {
 
 /// A check that can be made again and again.
 pub(crate) struct Checker<'a> {
-    arguments: &'a Arguments,
-    levels: Levels,
-    selection: Selection,
+    pub(crate) arguments: &'a Arguments,
+    pub(crate) levels: Levels,
+    pub(crate) selection: Selection,
     pool: rayon::ThreadPool,
 }
 
@@ -100,11 +101,19 @@ impl<'a> Checker<'a> {
     pub(crate) fn check(&self, notes: &Notes) -> Result<Exit> {
         let arguments = self.arguments;
         let mut configs = Configs::default();
-        let inputs = discover::discover(arguments, &mut configs)?;
+        let mut inputs = discover::discover(arguments, &mut configs)?;
         for root in &inputs.barren {
             notes.warning(&format!("`{root}` has no YAML file"));
         }
-        let mut outcome = self.pool.install(|| self.outcome(inputs, &configs));
+        let known = arguments.baseline.as_deref().map(Known::read).transpose()?.unwrap_or_default();
+        let fixed = match arguments.fix || arguments.diff {
+            true => Some(self.pool.install(|| fix::find(self, &mut inputs, &configs, &known))?),
+            false => None,
+        };
+        if let Some(fixed) = fixed.as_ref().filter(|_| arguments.fix) {
+            fix::write(fixed)?;
+        }
+        let mut outcome = self.pool.install(|| self.outcome(inputs, &configs, &known));
 
         let mut failed = !outcome.problems.is_empty();
         failed |= say_config_notes(&configs, notes);
@@ -131,12 +140,23 @@ impl<'a> Checker<'a> {
         };
         let exit = self.exit(&outcome, failed);
         let mut report = Vec::new();
+        if let Some(fixed) = &fixed {
+            notes.note(&fixed.summary(&outcome, arguments.diff));
+            if arguments.diff {
+                output::write(fixed.diff().as_bytes(), arguments.output_file.as_deref())?;
+                return Ok(if exit == Exit::Clean && fixed.made() > 0 { Exit::Defects } else { exit });
+            }
+        }
         let style = Style { styled, statistics: arguments.statistics, exit };
         render::render(format, &outcome, &style, &mut report).context("cannot write the report")?;
         if arguments.statistics && format != Format::Human {
             notes.raw(&render::statistics(&outcome));
         }
-        output::write(&report, arguments.output_file.as_deref())?;
+        match fixed.and_then(|fixed| fixed.stdin) {
+            // Standard output has the text, so the report goes beside it.
+            Some(_) if arguments.output_file.is_none() => notes.raw(&String::from_utf8_lossy(&report)),
+            _ => output::write(&report, arguments.output_file.as_deref())?,
+        }
         Ok(exit)
     }
 
@@ -178,11 +198,16 @@ impl<'a> Checker<'a> {
     }
 
     /// Everything that is found in `inputs`.
-    fn outcome(&self, inputs: discover::Inputs, configs: &Configs) -> Outcome {
+    fn outcome(&self, inputs: discover::Inputs, configs: &Configs, known: &Known) -> Outcome {
         let judged = engine::judge(inputs, configs);
         let mut outcome =
             Outcome { skipped: judged.skipped, problems: judged.problems, bugs: judged.bugs, ..Outcome::default() };
+        // What the report says of fixes is for people.
+        let human = self.arguments.format.is_none_or(|format| format == Format::Human);
+        outcome.fixable = (human && !self.arguments.diff).then_some((0, 0));
         for mut group in judged.groups {
+            outcome.fixable =
+                outcome.fixable.zip(fix::fixable(self, &group, known)).map(|(a, b)| (a.0 + b.0, a.1 + b.1));
             let reports = std::mem::take(&mut group.report.files);
             let parts: Vec<Part> = reports.into_par_iter().filter_map(|file| self.part(&group, file)).collect();
             for part in parts {

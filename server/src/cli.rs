@@ -12,6 +12,7 @@ Exit codes: 0 clean, 1 defects, 2 wrong usage or unreadable input, 101 a bug of 
 /// Finds every defect of an op manifest: a language server for editors, modes for CI.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "tileops-lsp", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(group(ArgGroup::new("fixing").args(["fix", "diff"])))]
 #[command(group(ArgGroup::new("mode").args(["check", "rows", "explain"])))]
 pub(crate) struct Arguments {
     /// Serve an editor on standard input and output, which is what happens without a mode, too
@@ -82,6 +83,21 @@ pub(crate) struct Arguments {
     /// Write the baseline: all defects where there is none yet, else what is left of it
     #[arg(long, requires = "baseline", conflicts_with_all = ["rows", "explain", "watch", "select_op"])]
     pub(crate) write_baseline: bool,
+
+    /// Make every fix that is safe, and report what is left; with `-`, write the fixed text to standard output
+    #[arg(long, requires = "check", conflicts_with_all = ["rows", "explain", "watch"])]
+    pub(crate) fix: bool,
+
+    /// Show what --fix would change as a unified diff, and change nothing; exit with 1 where it would change something or
+    /// errors are left
+    #[arg(long, requires = "check", conflicts_with_all = [
+        "rows", "explain", "watch", "fix", "format", "statistics", "unreached", "write_baseline",
+    ])]
+    pub(crate) diff: bool,
+
+    /// With --fix or --diff, make the fixes that may not be what was meant, too
+    #[arg(long, requires = "fixing")]
+    pub(crate) unsafe_fixes: bool,
 
     /// Report again whenever a file changes
     #[arg(long, requires = "check", conflicts_with_all = ["rows", "explain"])]
@@ -178,6 +194,9 @@ impl Arguments {
                 return refuse("`-` needs --stdin-filename PATH: a file's place says what it is part of".to_owned());
             }
             (false, Some(_)) => return refuse("--stdin-filename needs `-` among the paths".to_owned()),
+            (true, Some(_)) if (self.fix || self.diff) && self.paths.len() > 1 => {
+                return refuse("with --fix and --diff, `-` is the only path".to_owned());
+            }
             (true, Some(_)) if self.watch => return refuse("--watch cannot watch standard input".to_owned()),
             (true, Some(_)) | (false, None) => {}
         }

@@ -124,6 +124,8 @@ pub(crate) struct Outcome {
     pub(crate) suppressed: usize,
     /// How many defects the baseline holds back.
     pub(crate) baselined: usize,
+    /// How many of the defects have a safe fix, and how many have another; nothing where that was not asked.
+    pub(crate) fixable: Option<(usize, usize)>,
     /// The names of all entries, selected or not.
     pub(crate) all_names: Vec<Option<Arc<str>>>,
 }

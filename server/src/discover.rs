@@ -12,7 +12,7 @@ use crate::config::{Config, Configs, DEFAULT_FOLDER};
 use crate::diagnostic::Problem;
 
 /// A file that a run reads.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Input {
     /// Where it is.
     pub(crate) path: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Input {
 }
 
 /// All files that a run reads.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Inputs {
     /// The files by the path that reports show, which is their order.
     pub(crate) files: BTreeMap<Arc<str>, Input>,
@@ -39,6 +39,8 @@ pub(crate) struct Inputs {
     pub(crate) problems: Vec<Problem>,
     /// The folders asked for that hold no YAML file, as they are shown.
     pub(crate) barren: Vec<String>,
+    /// What some of the files hold, in place of what can be read.
+    pub(crate) contents: BTreeMap<Arc<str>, Vec<u8>>,
 }
 
 /// The files and folders that a run is about, standard input aside. Fails where there is nothing to look for at all.

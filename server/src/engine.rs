@@ -72,14 +72,20 @@ fn judge_with(
     configs: &Configs,
     analyze: impl Fn(&Workspace, &EntryRef) -> EntryAnalysis + Sync,
 ) -> Judged {
-    let Inputs { files, configs: known, problems, .. } = inputs;
+    let Inputs { files, configs: known, problems, contents, .. } = inputs;
     let mut judged = Judged { problems, ..Judged::default() };
     for (path, message) in &configs.unreadable {
         judged.problems.push(Problem { path: discover::shown(path), message: message.clone() });
     }
 
     let files: Vec<(Arc<str>, Input)> = files.into_iter().collect();
-    let texts: Vec<Result<Decoded>> = files.par_iter().map(|(_, input)| read(input)).collect();
+    let texts: Vec<Result<Decoded>> = files
+        .par_iter()
+        .map(|(path, input)| match contents.get(path) {
+            Some(bytes) => Ok(source::decode(bytes.clone())),
+            None => Ok(source::decode(read(input)?)),
+        })
+        .collect();
     let mut groups: Vec<(Vec<SourceFile>, Faults)> = known.iter().map(|_| Default::default()).collect();
     for ((path, input), text) in files.iter().zip(texts) {
         let message = match text {
@@ -135,9 +141,9 @@ fn judge_with(
     judged
 }
 
-fn read(input: &Input) -> Result<Decoded> {
-    let bytes = if input.stdin { source::bounded(std::io::stdin().lock(), 0)? } else { source::read(&input.path)? };
-    Ok(source::decode(bytes))
+/// The bytes of a file.
+pub(crate) fn read(input: &Input) -> Result<Vec<u8>> {
+    if input.stdin { source::bounded(std::io::stdin().lock(), 0) } else { source::read(&input.path) }
 }
 
 fn analyze_group(

@@ -14,6 +14,7 @@ mod engine;
 mod exit;
 mod explain;
 mod findings;
+mod fix;
 mod formulas;
 mod levels;
 mod lsp;

@@ -30,7 +30,13 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     temporary.push(name);
     temporary.push(format!(".{}", std::process::id()));
     let temporary = path.with_file_name(temporary);
-    let written = fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path));
+    let written = fs::write(&temporary, content).and_then(|()| {
+        // Who may read and write the file is not what is replaced.
+        if let Ok(metadata) = fs::metadata(path) {
+            fs::set_permissions(&temporary, metadata.permissions())?;
+        }
+        fs::rename(&temporary, path)
+    });
     if written.is_err() {
         // What went wrong is said; a leftover that cannot be removed adds nothing to it.
         let _ = fs::remove_file(&temporary);

@@ -6,7 +6,7 @@ use super::{Applicability, Fix, apply, fixes};
 use crate::db::AnalysisDb;
 use crate::ide::Edit;
 use crate::text::TextRange;
-use crate::workspace::Located;
+use crate::workspace::{FileKind, Located};
 
 /// How often a file is fixed and judged anew: a fix can make another possible, and every fix leaves fewer defects.
 const PASSES: usize = 100;
@@ -54,6 +54,25 @@ pub fn fix_all(
         made.extend(taken.into_iter().cloned());
     }
     Some(FixAll { text, made })
+}
+
+/// The same, where the database is a snapshot: it is done in one of its own, which has the files of the manifest.
+pub fn fix_all_aside(
+    db: &AnalysisDb,
+    path: &str,
+    least: Applicability,
+    wanted: &mut dyn FnMut(&Located) -> bool,
+) -> Option<FixAll> {
+    let is_skipped = |path: &str| matches!(db.kind(path), None | Some(FileKind::Skipped(_)));
+    if is_skipped(path) {
+        return None;
+    }
+    let siblings = db.siblings(path).into_iter().filter(|path| !is_skipped(path));
+    let texts: Vec<_> = siblings.filter_map(|path| Some((path.clone(), db.text(&path)?, true))).collect();
+    let mut aside = AnalysisDb::default();
+    aside.set_formulas(db.formulas().clone());
+    aside.set_files(texts);
+    fix_all(&mut aside, path, true, least, wanted)
 }
 
 /// The one fix of a defect that is made without being looked at.

@@ -8,6 +8,7 @@
 mod bench;
 mod edits;
 mod fixall;
+mod rewrites;
 mod rules;
 mod suppression;
 #[cfg(test)]
@@ -25,7 +26,8 @@ use crate::workspace::{FileReport, Located};
 
 use bench::Bench;
 pub use edits::apply;
-pub use fixall::{FixAll, fix_all};
+pub use fixall::{FixAll, fix_all, fix_all_aside};
+pub use rewrites::{Rewrite, rewrites};
 pub use suppression::suppression;
 
 /// How sure a fix is.

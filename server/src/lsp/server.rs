@@ -189,6 +189,14 @@ impl LanguageServer for Backend {
         self.ask("textDocument/rename", params, requests::navigation::rename).await
     }
 
+    async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
+        self.ask("textDocument/codeAction", params, requests::code_action::code_action).await
+    }
+
+    async fn code_action_resolve(&self, params: CodeAction) -> Result<CodeAction> {
+        self.ask("codeAction/resolve", params, requests::code_action::resolve).await
+    }
+
     async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
         self.ask("textDocument/documentSymbol", params, requests::symbols::document).await
     }

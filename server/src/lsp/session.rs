@@ -55,6 +55,8 @@ pub(crate) struct Can {
     pub(crate) snippets: bool,
     pub(crate) nested_symbols: bool,
     pub(crate) document_changes: bool,
+    pub(crate) code_actions: bool,
+    pub(crate) resolve_actions: bool,
 }
 
 impl Session {
@@ -137,6 +139,10 @@ impl Session {
                 prepare_provider: Some(true),
                 work_done_progress_options: WorkDoneProgressOptions::default(),
             })),
+            code_action_provider: self
+                .can
+                .code_actions
+                .then(|| requests::code_action::provider(self.can.resolve_actions)),
             document_symbol_provider: Some(OneOf::Left(true)),
             workspace_symbol_provider: Some(OneOf::Left(true)),
             folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
@@ -173,6 +179,7 @@ impl Can {
         let workspace = client.workspace.as_ref();
         let document = client.text_document.as_ref();
         let published = document.and_then(|document| document.publish_diagnostics.as_ref());
+        let action = document.and_then(|document| document.code_action.as_ref());
         let item = document.and_then(|document| document.completion.as_ref()?.completion_item.as_ref());
         let yes = |flag: Option<bool>| flag == Some(true);
         Can {
@@ -212,6 +219,11 @@ impl Can {
             document_changes: workspace
                 .and_then(|workspace| workspace.workspace_edit.as_ref())
                 .is_some_and(|edit| yes(edit.document_changes)),
+            code_actions: action.is_some_and(|action| action.code_action_literal_support.is_some()),
+            resolve_actions: action.is_some_and(|action| {
+                let resolved = action.resolve_support.as_ref().map_or(&[][..], |support| &support.properties);
+                yes(action.data_support) && resolved.iter().any(|property| property == "edit")
+            }),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
 use tileops_analyzer::db::AnalysisDb;
+use tileops_analyzer::defect::Code;
 use tileops_analyzer::text::TextRange;
 use tileops_analyzer::workspace::{FileKind, FileReport};
 use tower_lsp::lsp_types::{Diagnostic, Url};
@@ -22,6 +23,7 @@ use super::state::Message;
 use super::uris;
 use crate::config::Config;
 use crate::findings::{self, Found, Reporting};
+use crate::levels::Level;
 use crate::source::Source;
 
 /// A file that is known.
@@ -113,26 +115,39 @@ impl Snapshot {
         self.db(self.files.get(key)?)?.report(key)
     }
 
+    /// What is wrong with a file, before the protocol; nothing for a file that is not judged.
+    pub(crate) fn defects(&self, key: &str) -> Option<Vec<crate::diagnostic::Diagnostic>> {
+        let (file, report) = (self.files.get(key)?, self.report(key)?);
+        if !file.is_judged() || matches!(report.kind, FileKind::Skipped(_)) {
+            return None;
+        }
+        Some(self.found(file, &report).diagnostics)
+    }
+
+    /// The levels of the codes in a file.
+    pub(crate) fn level(&self, file: &File) -> Option<impl Fn(&'static Code) -> Level> {
+        let project = self.projects.get(&file.project)?;
+        let is_named = file.url.scheme() == "file";
+        // The project's own word goes before the editor's.
+        Some(move |code: &'static Code| match code.name {
+            // What has no name yet cannot have the wrong one.
+            "family-file" if !is_named => Level::Ignore,
+            _ => project.config.levels.level(&self.settings.codes, code),
+        })
+    }
+
     /// What is wrong with a file.
     pub(crate) fn diagnostics(&self, key: &str) -> Vec<Diagnostic> {
-        let (Some(file), Some(report)) = (self.files.get(key), self.report(key)) else { return Vec::new() };
-        if !file.is_judged() || matches!(report.kind, FileKind::Skipped(_)) {
-            return Vec::new();
-        }
-        let found = self.found(file, &report);
-        found.diagnostics.iter().map(|diagnostic| convert::diagnostic(self, diagnostic)).collect()
+        let found = self.defects(key).unwrap_or_default();
+        found.iter().map(|diagnostic| convert::diagnostic(self, diagnostic)).collect()
     }
 
     fn found(&self, file: &File, report: &FileReport) -> Found {
-        let Some(project) = self.projects.get(&file.project) else { return Found::default() };
-        let is_named = file.url.scheme() == "file";
+        let (Some(project), Some(level)) = (self.projects.get(&file.project), self.level(file)) else {
+            return Found::default();
+        };
         let reporting = Reporting {
-            // The project's own word goes before the editor's.
-            level: &|code| match code.name {
-                // What has no name yet cannot have the wrong one.
-                "family-file" if !is_named => crate::levels::Level::Ignore,
-                _ => project.config.levels.level(&self.settings.codes, code),
-            },
+            level: &level,
             unreached: self.settings.unreached,
             selects: &|_| true,
             locate: &|place| {

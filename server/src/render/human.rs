@@ -25,7 +25,13 @@ pub(super) fn render(outcome: &Outcome, style: &Style, out: &mut dyn Write) -> i
     if style.statistics && !outcome.diagnostics.is_empty() {
         writeln!(out, "{}", statistics(outcome))?;
     }
-    writeln!(out, "{}", outcome.summary())
+    writeln!(out, "{}", outcome.summary())?;
+    match outcome.fixable {
+        None | Some((0, 0)) => Ok(()),
+        Some((safe, 0)) => writeln!(out, "[*] {safe} fixable with --fix"),
+        Some((0, other)) => writeln!(out, "[*] {other} fixable with --fix --unsafe-fixes"),
+        Some((safe, other)) => writeln!(out, "[*] {safe} fixable with --fix, {other} more with --unsafe-fixes"),
+    }
 }
 
 fn renderer(styled: bool) -> Renderer {

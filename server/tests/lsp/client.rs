@@ -206,6 +206,12 @@ impl Client {
         message["params"]["diagnostics"].as_array().expect("an array").clone()
     }
 
+    /// Makes a text the next version of a document, and waits for what is wrong with it.
+    pub(crate) fn diagnostics_of(&mut self, uri: &str, version: i32, text: &str) -> Vec<Value> {
+        self.change(uri, version, json!([{"text": text}]));
+        self.diagnostics(uri, Some(version))
+    }
+
     /// Waits for diagnostics of a file that are as they should be: news of other files may make them so later.
     pub(crate) fn diagnostics_until(&mut self, uri: &str, are: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let message = self.wait(&format!("such diagnostics of {uri}"), |message| {

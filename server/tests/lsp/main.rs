@@ -1,6 +1,7 @@
 //! Sessions with the real server, over its real pipes.
 
 mod client;
+mod code_actions;
 mod diagnostics;
 mod ends;
 mod faults;

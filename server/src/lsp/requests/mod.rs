@@ -1,5 +1,6 @@
 //! Answers to requests, by what they are about. Each is a plain function of a snapshot.
 
+pub(crate) mod code_action;
 pub(crate) mod completion;
 pub(crate) mod diagnostic;
 pub(crate) mod hover;
@@ -16,7 +17,10 @@ use std::sync::Arc;
 use tileops_analyzer::db::AnalysisDb;
 use tileops_analyzer::ide;
 use tileops_analyzer::text::TextSize;
-use tower_lsp::lsp_types::{Location, TextDocumentPositionParams, TextEdit, Url};
+use tower_lsp::lsp_types::{
+    DocumentChanges, Location, OneOf, OptionalVersionedTextDocumentIdentifier, TextDocumentEdit,
+    TextDocumentPositionParams, TextEdit, Url, WorkspaceEdit,
+};
 
 use super::positions::Positions;
 use super::records::{Places, Records};
@@ -76,4 +80,26 @@ fn location(snapshot: &Snapshot, place: &ide::Location) -> Option<Location> {
 
 fn text_edit(positions: &Positions<'_>, edit: ide::Edit) -> TextEdit {
     TextEdit { range: positions.range(edit.range), new_text: edit.text }
+}
+
+/// Edits of files as the client takes them: of the versions that it has, where it can be told which.
+fn workspace_edit<'s>(
+    snapshot: &Snapshot,
+    files: impl IntoIterator<Item = (&'s File, Vec<ide::Edit>)>,
+) -> WorkspaceEdit {
+    let edits = files.into_iter().map(|(file, edits)| {
+        let positions = snapshot.positions(&file.source);
+        let edits: Vec<TextEdit> = edits.into_iter().map(|edit| text_edit(&positions, edit)).collect();
+        (file, edits)
+    });
+    if snapshot.session.can.document_changes {
+        let edits = edits.map(|(file, edits)| TextDocumentEdit {
+            text_document: OptionalVersionedTextDocumentIdentifier { uri: file.url.clone(), version: file.version },
+            edits: edits.into_iter().map(OneOf::Left).collect(),
+        });
+        WorkspaceEdit { document_changes: Some(DocumentChanges::Edits(edits.collect())), ..WorkspaceEdit::default() }
+    } else {
+        let changes = edits.map(|(file, edits)| (file.url.clone(), edits)).collect();
+        WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() }
+    }
 }

@@ -1,17 +1,14 @@
 //! Definition, references, highlights and rename.
 
-use std::collections::HashMap;
-
 use tileops_analyzer::ide;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{
-    DocumentChanges, DocumentHighlight, DocumentHighlightKind, DocumentHighlightParams, GotoDefinitionParams,
-    GotoDefinitionResponse, Location, OneOf, OptionalVersionedTextDocumentIdentifier, PrepareRenameResponse,
-    ReferenceParams, RenameParams, TextDocumentEdit, TextDocumentPositionParams, WorkspaceEdit,
+    DocumentHighlight, DocumentHighlightKind, DocumentHighlightParams, GotoDefinitionParams, GotoDefinitionResponse,
+    Location, PrepareRenameResponse, ReferenceParams, RenameParams, TextDocumentPositionParams, WorkspaceEdit,
 };
 
 use super::super::snapshot::Snapshot;
-use super::{Target, location, text_edit};
+use super::{Target, location, workspace_edit};
 
 /// Where a name is declared.
 pub(crate) fn definition(snapshot: &Snapshot, params: GotoDefinitionParams) -> Result<Option<GotoDefinitionResponse>> {
@@ -56,23 +53,8 @@ pub(crate) fn prepare_rename(
 pub(crate) fn rename(snapshot: &Snapshot, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
     let Some((target, offset)) = Target::at(snapshot, &params.text_document_position) else { return Ok(None) };
     let files = ide::rename(target.db, &target.key, offset, &params.new_name).map_err(refused)?;
-    let mut edits = Vec::new();
-    for file in files {
-        let Some(known) = snapshot.files.get(&file.path) else { continue };
-        let positions = snapshot.positions(&known.source);
-        let texts: Vec<_> = file.edits.into_iter().map(|edit| text_edit(&positions, edit)).collect();
-        edits.push((known.url.clone(), known.version, texts));
-    }
-    Ok(Some(if snapshot.session.can.document_changes {
-        let edits = edits.into_iter().map(|(uri, version, edits)| TextDocumentEdit {
-            text_document: OptionalVersionedTextDocumentIdentifier { uri, version },
-            edits: edits.into_iter().map(OneOf::Left).collect(),
-        });
-        WorkspaceEdit { document_changes: Some(DocumentChanges::Edits(edits.collect())), ..WorkspaceEdit::default() }
-    } else {
-        let changes: HashMap<_, _> = edits.into_iter().map(|(uri, _, edits)| (uri, edits)).collect();
-        WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() }
-    }))
+    let known = files.into_iter().filter_map(|file| Some((snapshot.files.get(&file.path)?, file.edits)));
+    Ok(Some(workspace_edit(snapshot, known)))
 }
 
 fn refused(why: String) -> Error {
