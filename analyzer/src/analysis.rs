@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::check::{Checked, Scope, check_kinds, check_signature};
-use crate::defect::{Findings, codes};
+use crate::check::{Checked, Scope, check_kinds, check_signature, withdraw_fields};
+use crate::defect::{Findings, codes, merge_repeats};
 use crate::expr::{TypeExpr, TypeExprKind};
 use crate::lang::AdtTable;
 use crate::model::{Entry, ParamRole, read_entry};
@@ -93,6 +93,7 @@ fn withdraw_unsure(read: &mut Findings, yaml: &Findings) {
 /// Judges an entry that was read.
 pub fn judge(parsed: &ParsedEntry, context: &EntryContext<'_>) -> EntryAnalysis {
     let ParsedEntry { entry, mut findings, comments } = parsed.clone();
+    withdraw_fields(&entry, context.adts, &mut findings);
     let scope = Scope::of(&entry, context.adts, &mut findings);
     check_kinds(&entry, &scope, &mut findings);
     roofline::check_formulas(&entry, &scope, &mut findings);
@@ -100,6 +101,8 @@ pub fn judge(parsed: &ParsedEntry, context: &EntryContext<'_>) -> EntryAnalysis 
     let plan = roofline::analyze(&entry, &checked, context.formulas, &mut findings);
     let calls = check_rows(&entry, &scope, &checked, &mut findings);
     findings.normalize();
+    let has_forall = entry.signature.valid().is_none_or(|signature| !signature.forall.is_absent());
+    merge_repeats(&mut findings, has_forall, entry.workloads.items().len());
     EntryAnalysis { entry, scope, checked, plan, calls, findings, comments }
 }
 

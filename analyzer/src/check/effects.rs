@@ -1,7 +1,7 @@
 //! Presence and effects: what can be judged without going through the points, and what an alias must agree on at each.
 
 use super::facts;
-use super::sheet::{Item, Sheet, TensorSheet, When};
+use super::sheet::{AxisItem, Item, Sheet, TensorSheet, When};
 use super::signature::Fault;
 use super::view::View;
 use super::{SymbolRole, facts::Read};
@@ -394,8 +394,12 @@ fn same(a: &Expr, b: &Expr) -> bool {
 }
 
 /// Axes as a message shows them.
-pub(crate) fn show_axes(items: &[super::sheet::AxisItem]) -> String {
-    let axes: Vec<String> =
-        items.iter().map(|axis| format!("{}{}", if axis.splice { "*" } else { "" }, axis.item.expr)).collect();
+pub(crate) fn show_axes(items: &[AxisItem]) -> String {
+    let axes: Vec<String> = items.iter().map(show_axis).collect();
     format!("[{}]", axes.join(", "))
+}
+
+/// One axis, or one splice.
+pub(crate) fn show_axis(axis: &AxisItem) -> String {
+    format!("{}{}", if axis.splice { "*" } else { "" }, axis.item.expr)
 }

@@ -335,7 +335,10 @@ fn judge_fields(
                     .meant(nearest(&field.value, finite));
             }
             Some(declared) if finite_values(&declared.kind).is_empty() => {
-                if !matches!(pattern, Pattern::Any(_)) {
+                if matches!(pattern, Pattern::Error(_)) {
+                    // That it is no pattern has been said.
+                    fits = false;
+                } else if !matches!(pattern, Pattern::Any(_)) {
                     fits = false;
                     findings
                         .report(

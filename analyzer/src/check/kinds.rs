@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::constants;
 use super::facts::tensors;
 use super::infer::{CallRole, Inference, Position};
 use super::value::{ValueProblem, value_of_node};
 use super::{FamilySymbol, Scope};
 use crate::defect::{Findings, codes};
+use crate::expr::ShapeKind;
 use crate::lang::{Kind, Literals};
 use crate::model::{Condition, Entry, Fact, Family, FamilyCase, ParamRole, Pattern, PatternFields, Signature, Tensor};
 
@@ -16,6 +18,7 @@ use crate::model::{Condition, Entry, Fact, Family, FamilyCase, ParamRole, Patter
 pub fn check_kinds(entry: &Entry, scope: &Scope, findings: &mut Findings) {
     let Some(signature) = entry.signature.valid() else { return };
     check_defaults(signature, scope, findings);
+    check_order(signature, findings);
     for tensor in tensors(signature) {
         check_tensor(tensor, scope, findings);
     }
@@ -30,6 +33,37 @@ pub fn check_kinds(entry: &Entry, scope: &Scope, findings: &mut Findings) {
     }
 }
 
+/// A parameter that has no default and follows one that has is passed by name only: Python takes it no other way.
+fn check_order(signature: &Signature, findings: &mut Findings) {
+    let mut defaulted: Option<&crate::expr::Ident> = None;
+    for param in signature.params.items() {
+        let ParamRole::Value { ty: Fact::Valid(..), default, kw_only } = &param.role else { continue };
+        if !matches!(kw_only, Fact::Absent(_) | Fact::Valid(false, _)) {
+            continue;
+        }
+        match (default, defaulted) {
+            (Fact::Valid(..), None) => defaulted = Some(&param.name),
+            (Fact::Absent(_), Some(first)) => {
+                let name = &param.name.value;
+                findings
+                    .report(
+                        &codes::DEFAULT_ORDER,
+                        param.name.range,
+                        &*param.path,
+                        &**name,
+                        format!("`{name}` has no default and follows `{}`, which has one", first.value),
+                    )
+                    .help(format!(
+                        "it can be passed by name only: move it before `{}`, or say so with `kw_only: true`",
+                        first.value
+                    ))
+                    .related(first.range, format!("`{}` is declared here", first.value));
+            }
+            _ => {}
+        }
+    }
+}
+
 fn check_defaults(signature: &Signature, scope: &Scope, findings: &mut Findings) {
     for param in signature.params.items() {
         let ParamRole::Value { ty, default: Fact::Valid(node, _), .. } = &param.role else { continue };
@@ -37,9 +71,9 @@ fn check_defaults(signature: &Signature, scope: &Scope, findings: &mut Findings)
             continue;
         };
         let Err(problems) = value_of_node(node, &symbol.kind) else { continue };
-        for ValueProblem { range, message, help, .. } in problems {
+        for ValueProblem { range, message, help, inside } in problems {
             let name = &*param.name.value;
-            let path = format!("{}.default", param.path);
+            let path = format!("{}.default{inside}", param.path);
             let defect = findings.report(
                 &codes::BAD_DEFAULT,
                 range,
@@ -114,6 +148,9 @@ fn check_family(family: &Family, symbol: &FamilySymbol, scope: &Scope, findings:
             inference.narrow(&formal, kind);
         }
         inference.shape(shape);
+        if let ShapeKind::Axes(axes) = &shape.kind {
+            constants::check_axes(axes, &path, findings);
+        }
     }
 }
 

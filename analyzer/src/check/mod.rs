@@ -1,7 +1,10 @@
 //! The judgments on one entry's signature: names, kinds, discriminants, families, effects, inference.
 
+mod attributes;
 mod branch;
 mod combos;
+mod constants;
+mod coverage;
 pub(crate) mod describe;
 mod discriminants;
 mod effects;
@@ -24,6 +27,7 @@ mod types;
 mod value;
 mod view;
 
+pub use attributes::withdraw_fields;
 pub use branch::{Branch, BranchCall, BranchRule, BranchTensor};
 pub use discriminants::discriminants;
 pub(crate) use facts::{reads, shape_reads, tensors};

@@ -204,6 +204,8 @@ pub(crate) struct Sheet {
     pub(crate) rules: Vec<RuleSheet>,
     /// `flops` and `bytes` of an inline roofline.
     pub(crate) formulas: Vec<Item>,
+    /// Their paths.
+    pub(crate) formula_paths: Vec<Arc<str>>,
     pub(crate) families: Families,
     /// Which families a tensor's shape applies.
     pub(crate) applied: Vec<bool>,
@@ -336,6 +338,7 @@ impl Sheet {
             lets: Vec::new(),
             rules: Vec::new(),
             formulas: Vec::new(),
+            formula_paths: inline.iter().map(|formula| formula.path.clone()).collect(),
             applied: vec![false; families.members.len()],
             families,
             order: Vec::new(),

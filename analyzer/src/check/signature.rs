@@ -7,9 +7,9 @@ use super::discriminants::{Variable, discriminants, variables};
 use super::groups::{self, Groups, MAX_COMBINATIONS, QUIET_COMBINATIONS};
 use super::inference;
 use super::sheet::{Bits, Doubt, Sheet};
-use super::view::{self, View};
+use super::view;
 use super::{Assignment, Branch, Discriminant, Point, Scope};
-use super::{combos, describe, effects, families, metadata};
+use super::{combos, constants, coverage, describe, effects, families, metadata};
 use crate::defect::{Code, Findings, codes, list};
 use crate::lang::{AdtTable, Value};
 use crate::model::{Entry, Signature};
@@ -63,6 +63,7 @@ pub fn check_signature(entry: &Entry, scope: &Scope, adts: &AdtTable, findings: 
     let families = families::read(signature, scope, findings);
     let sheet = Sheet::new(entry, signature, scope, variables, families, findings);
     families::judge_unused(&sheet.families, &sheet.applied, signature, findings);
+    constants::judge(&sheet, findings);
     effects::judge(&sheet, signature, findings);
     metadata::judge(&sheet, findings);
     combos::judge(&sheet, signature, findings);
@@ -108,11 +109,15 @@ fn judge_points(sheet: &Sheet, signature: &Signature, groups: &Groups, findings:
     let mut used = Bits::default();
     let mut found: BTreeMap<FaultKey, (Fault, Vec<usize>)> = BTreeMap::new();
     let mut faults = Vec::new();
+    let mut uncased = false;
+    let said = findings.defects.iter().filter(|defect| *defect.code == codes::OUTSIDE_DOMAIN);
+    let said: Vec<TextRange> = said.map(|defect| defect.range).collect();
     for (at, (_, point)) in points.iter().enumerate() {
         let view = view::view(sheet, point, true);
         used.union(&view.read);
         faults.clear();
-        case_faults(sheet, &view, &mut faults);
+        uncased |= !view.applied.is_empty();
+        constants::faults(sheet, &view, &said, &mut faults);
         effects::faults(sheet, &view, &mut faults);
         metadata::faults(sheet, &view, &mut faults);
         combos::faults(sheet, &columns, &view, &mut faults);
@@ -121,7 +126,10 @@ fn judge_points(sheet: &Sheet, signature: &Signature, groups: &Groups, findings:
             found.entry(fault.key()).or_insert_with(|| (fault, Vec::new())).1.push(at);
         }
     }
-    for (fault, at) in found.into_values() {
+    let all: Vec<&Point> = points.iter().map(|(_, point)| point).collect();
+    let of_families = if uncased { coverage::faults(sheet, &all) } else { Vec::new() };
+    let found = found.into_values().map(|(fault, at)| (fault, at, false));
+    for (fault, at, says_when) in found.chain(of_families) {
         // The same fault may come from several tensors at one point.
         let holds = |position: usize| at.contains(&position);
         // It is told apart within one group: the first in which it does not hold everywhere.
@@ -131,6 +139,7 @@ fn judge_points(sheet: &Sheet, signature: &Signature, groups: &Groups, findings:
             any && !own.all(|(p, _)| holds(p))
         });
         let when = match group {
+            _ if says_when => String::new(),
             None => String::new(),
             Some(g) => {
                 let judged: Vec<(&Point, bool)> = points
@@ -235,41 +244,6 @@ fn judge_domain(sheet: &Sheet, groups: &Groups, findings: &mut Findings) {
         for other in others {
             defect.related(other.range, "this refinement restricts them too");
         }
-    }
-}
-
-/// Shapes whose family has no case, or several, at the point.
-fn case_faults(sheet: &Sheet, view: &View, into: &mut Vec<Fault>) {
-    for (t, why) in &view.uncased {
-        let tensor = &sheet.tensors[*t].facts;
-        let applied_at = (tensor.shape.range(), format!("`{}` applies it here", tensor.name.value));
-        let family = &sheet.families.members[why.family];
-        let name = &family.name.value;
-        let values = match why.values.as_slice() {
-            [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
-            values => values.concat(),
-        };
-        let applied = format!("signature.types.{name}.cases");
-        into.push(match why.cases.as_slice() {
-            [first, second, ..] => Fault {
-                code: &codes::FAMILY_CASES,
-                range: family.cases[*second].range,
-                path: format!("{applied}[{second}].when"),
-                subject: name.to_string(),
-                message: format!("two cases of `{name}` cover {values}"),
-                help: Some("the cases of a family are disjoint: narrow one of them".to_owned()),
-                related: vec![(family.cases[*first].range, "the other case is here".to_owned()), applied_at],
-            },
-            _ => Fault {
-                code: &codes::FAMILY_CASES,
-                range: family.name.range,
-                path: family.path.to_string(),
-                subject: name.to_string(),
-                message: format!("no case of `{name}` covers {values}"),
-                help: Some("add a case for it, or refuse it in `shape_rules`".to_owned()),
-                related: vec![applied_at],
-            },
-        });
     }
 }
 

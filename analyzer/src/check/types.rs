@@ -6,6 +6,7 @@ use crate::defect::{Findings, codes, list, nearest, nearest_first};
 use crate::expr::{TypeExpr, TypeExprKind};
 use crate::lang::{AdtTable, DType, DTypeSet, Kind, Literals};
 use crate::model::IndexKind;
+use crate::text::TextRange;
 
 /// How deep types may nest before they are given up on; no real type nests five deep.
 const DEPTH: u32 = 64;
@@ -29,12 +30,38 @@ pub fn kind_of_index(kind: &IndexKind) -> Kind {
 
 /// The kind of a parameter's `type`. A type that has none is reported and gives [`Kind::Error`].
 pub fn kind_of_type(ty: &TypeExpr, adts: &AdtTable, path: &str, findings: &mut Findings) -> Kind {
+    report_repeats(ty, path, findings, 0);
     Reader { adts, path, findings }.read(ty, 0)
+}
+
+/// Members of a union that repeat an earlier one.
+fn report_repeats(ty: &TypeExpr, path: &str, findings: &mut Findings, depth: u32) {
+    let (TypeExprKind::Union(members) | TypeExprKind::Apply(_, members)) = &ty.kind else { return };
+    if depth > DEPTH {
+        return;
+    }
+    if matches!(ty.kind, TypeExprKind::Union(_)) {
+        let mut seen: Vec<(String, TextRange)> = Vec::new();
+        for member in members.iter().filter(|member| !matches!(member.kind, TypeExprKind::Error)) {
+            let text = member.to_string();
+            match seen.iter().find(|(earlier, _)| *earlier == text) {
+                Some((_, first)) => {
+                    findings
+                        .report(&codes::DUPLICATE_NAME, member.range, path, &*text, format!("`{text}` is listed twice"))
+                        .help("drop the repeat")
+                        .related(*first, format!("`{text}` is first listed here"));
+                }
+                None => seen.push((text, member.range)),
+            }
+        }
+    }
+    members.iter().for_each(|member| report_repeats(member, path, findings, depth + 1));
 }
 
 /// The kind of a family's formal: `Dim`, `Int`, `Bool`, `Shape`, `DType[…]`, an enum or an ADT's name.
 pub fn kind_of_formal(ty: &TypeExpr, adts: &AdtTable, path: &str, findings: &mut Findings) -> Kind {
     const FORMALS: [&str; 4] = ["Dim", "Int", "Bool", "Shape"];
+    report_repeats(ty, path, findings, 0);
     match &ty.kind {
         TypeExprKind::Error => return Kind::Error,
         TypeExprKind::Name(name) => match &**name {
@@ -132,6 +159,9 @@ impl Reader<'_> {
                 "DType" | "Seq" => self.refuse(ty, "an index has this kind, a parameter has a type"),
                 "Optional" => self.refuse(ty, "write `X | None`"),
                 "Union" => self.refuse(ty, "write `X | Y`"),
+                "List" | "Sequence" if self.adts.get(&callee.value).is_none() => self.refuse(ty, "write `list[…]`"),
+                "Tuple" if self.adts.get(&callee.value).is_none() => self.refuse(ty, "write `tuple[…]`"),
+                "Dict" if self.adts.get(&callee.value).is_none() => self.refuse(ty, "write `dict`"),
                 "Literal" => self.refuse(ty, "write the literals themselves: `'a' | 'b'`"),
                 name if is_foreign(name) || PYTHON_TYPES.contains(&name) => {
                     // The arguments of a foreign generic say nothing to the language.
@@ -161,6 +191,10 @@ impl Reader<'_> {
             "Shape" => self.refuse(ty, "write `tuple[int, ...]`"),
             "DType" => self.refuse(ty, "write `torch.dtype`, or the dtypes that it admits: `float16 | bfloat16`"),
             "string" => self.refuse(ty, "write `str`"),
+            "Tensor" if self.adts.get(name).is_none() => self.refuse(ty, "write `torch.Tensor`"),
+            "List" | "Sequence" if self.adts.get(name).is_none() => self.refuse(ty, "write `list[int]`"),
+            "Tuple" if self.adts.get(name).is_none() => self.refuse(ty, "write `tuple[int, ...]`"),
+            "Dict" if self.adts.get(name).is_none() => self.refuse(ty, "write `dict`"),
             other => {
                 if let Some(dtype) = DType::from_name(other) {
                     Kind::DType(DTypeSet::EMPTY.with(dtype))
@@ -178,7 +212,12 @@ impl Reader<'_> {
                             self.findings.unreached(ty.range, self.path, format!("what `{name}` is"), "types.yaml");
                             Kind::Error
                         }
-                        _ => Kind::Opaque(name.clone()),
+                        _ => {
+                            if !other.contains('.') {
+                                self.opaque(ty.range, name);
+                            }
+                            Kind::Opaque(name.clone())
+                        }
                     }
                 } else {
                     self.unknown(ty.range, name)
@@ -204,7 +243,25 @@ impl Reader<'_> {
         union_of(kinds)
     }
 
-    fn unknown(&mut self, range: crate::text::TextRange, name: &Arc<str>) -> Kind {
+    /// A bare name that nothing declares: it may be a class of the op's own, whose values say nothing to the language.
+    fn opaque(&mut self, range: TextRange, name: &Arc<str>) {
+        let adts: Vec<&str> = nearest_first(name, self.adts.iter().map(|adt| &*adt.name));
+        let declared = match adts.as_slice() {
+            [] => "types.yaml declares none".to_owned(),
+            adts => format!("types.yaml declares {}", list(adts, "and")),
+        };
+        self.findings
+            .report(
+                &codes::OPAQUE_TYPE,
+                range,
+                self.path,
+                &**name,
+                format!("`{name}` is no ADT: its values are taken as they are, and take no part in types"),
+            )
+            .help(format!("a class is named with its module, as `package.{name}`; {declared}"));
+    }
+
+    fn unknown(&mut self, range: TextRange, name: &Arc<str>) -> Kind {
         let known: Vec<&str> = TYPES.into_iter().chain(self.adts.iter().map(|adt| &*adt.name)).collect();
         let order = nearest_first(name, known);
         self.findings

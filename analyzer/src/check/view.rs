@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::coverage::{Applied, Scrutinee};
 use super::families;
 use super::linear;
 use super::plan::{Anchor, Place, Plan, Step};
@@ -19,8 +20,8 @@ pub(crate) struct View {
     pub(crate) items: Vec<Option<Arc<[AxisItem]>>>,
     /// Of each tensor, its dtype.
     pub(crate) dtypes: Vec<Option<Item>>,
-    /// Of each tensor, why no case of its family gives its shape.
-    pub(crate) uncased: Vec<(usize, Uncased)>,
+    /// The families applied: all where that was asked for, else those of which not exactly one case matches.
+    pub(crate) applied: Vec<Applied>,
     /// The symbols that the point reads, through `let`s too.
     pub(crate) read: Bits,
     /// Those that a sound place reads.
@@ -33,19 +34,17 @@ pub(crate) struct View {
     pub(crate) unsolvable: bool,
 }
 
-/// Why no single case of a family applies.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Uncased {
-    /// The family.
-    pub(crate) family: usize,
-    /// The cases that match: none, or more than one.
-    pub(crate) cases: Vec<usize>,
-    /// The scrutinees' values, as a message shows them: "`t` = true".
-    pub(crate) values: Vec<String>,
-}
-
 /// What the signature says at `point`.
 pub(crate) fn view(sheet: &Sheet, point: &Point, accepted: bool) -> View {
+    view_with(sheet, point, accepted, false)
+}
+
+/// As [`view`] of an accepted point, with every application of a family.
+pub(crate) fn view_of_families(sheet: &Sheet, point: &Point) -> View {
+    view_with(sheet, point, true, true)
+}
+
+fn view_with(sheet: &Sheet, point: &Point, accepted: bool, all_families: bool) -> View {
     let completed = sheet.complete(point);
     let environment = completed.environment();
     let (point, lets) = (&completed.point, &completed.lets);
@@ -54,7 +53,7 @@ pub(crate) fn view(sheet: &Sheet, point: &Point, accepted: bool) -> View {
     let mut tensors = Vec::with_capacity(sheet.tensors.len());
     let mut items = Vec::with_capacity(sheet.tensors.len());
     let mut dtypes = Vec::with_capacity(sheet.tensors.len());
-    let mut uncased = Vec::new();
+    let mut record = Record { tensor: 0, all: all_families, applied: Vec::new() };
     let mut read = Bits::default();
     let mut poisoned = sheet.unread_lets;
     let mut unsolvable = sheet.unread_inputs || lets.iter().any(|l| l.as_ref().is_none_or(|item| item.faulty));
@@ -70,15 +69,9 @@ pub(crate) fn view(sheet: &Sheet, point: &Point, accepted: bool) -> View {
         };
         let absent = present == Some(false);
         let mut add = |syms: &[Sym]| read.extend(syms);
-        let resolved = if absent { None } else { resolve(sheet, &tensor.shape, &environment) };
-        let (axes, axis_items) = match resolved {
-            Some(Resolved::Axes(items, axes)) => (Some(axes), Some(items)),
-            Some(Resolved::Uncased(why)) => {
-                uncased.push((position, why));
-                (None, None)
-            }
-            None => (None, None),
-        };
+        record.tensor = position;
+        let resolved = if absent { None } else { resolve(sheet, &tensor.shape, &environment, &mut record) };
+        let (axis_items, axes) = resolved.unzip();
         let dtype = tensor.dtype.as_ref().filter(|_| !absent).map(fold);
         let axes_of = axis_items.iter().flat_map(|items| items.iter()).map(|axis| &axis.item);
         for item in axes_of.chain(&dtype) {
@@ -191,7 +184,7 @@ pub(crate) fn view(sheet: &Sheet, point: &Point, accepted: bool) -> View {
         },
         items,
         dtypes,
-        uncased,
+        applied: record.applied,
         read,
         sure,
         lets: lets.clone(),
@@ -218,16 +211,22 @@ fn pass_on(sheet: &Sheet, lets: &[Option<Item>], read: &mut Bits, passes: impl F
     }
 }
 
-enum Resolved {
-    Axes(Arc<[AxisItem]>, Arc<[Axis]>),
-    Uncased(Uncased),
+type Axes = (Arc<[AxisItem]>, Arc<[Axis]>);
+
+/// The families that shapes apply at a point.
+struct Record {
+    /// The tensor whose shape is looked at.
+    tensor: usize,
+    /// Whether those count too of which exactly one case matches.
+    all: bool,
+    applied: Vec<Applied>,
 }
 
-/// The axes of a shape at a point; nothing where it could not be read or the point does not decide its case.
-fn resolve(sheet: &Sheet, shape: &ShapeSheet, point: &PointEnvironment<'_>) -> Option<Resolved> {
+/// The axes of a shape at a point; nothing where it could not be read, or the point does not decide one case of a family.
+fn resolve(sheet: &Sheet, shape: &ShapeSheet, point: &PointEnvironment<'_>, record: &mut Record) -> Option<Axes> {
     match shape {
         ShapeSheet::Broken => None,
-        ShapeSheet::Axes { items, axes, varies: false } => Some(Resolved::Axes(items.clone(), axes.clone())),
+        ShapeSheet::Axes { items, axes, varies: false } => Some((items.clone(), axes.clone())),
         ShapeSheet::Axes { items, .. } => {
             let items: Arc<[AxisItem]> = items
                 .iter()
@@ -243,13 +242,18 @@ fn resolve(sheet: &Sheet, shape: &ShapeSheet, point: &PointEnvironment<'_>) -> O
                     false => Axis::One((*axis.item.expr).clone()),
                 })
                 .collect();
-            Some(Resolved::Axes(items, axes))
+            Some((items, axes))
         }
-        ShapeSheet::Family(application) => resolve_family(sheet, application, point),
+        ShapeSheet::Family(application) => resolve_family(sheet, application, point, record),
     }
 }
 
-fn resolve_family(sheet: &Sheet, application: &Application, point: &PointEnvironment<'_>) -> Option<Resolved> {
+fn resolve_family(
+    sheet: &Sheet,
+    application: &Application,
+    point: &PointEnvironment<'_>,
+    record: &mut Record,
+) -> Option<Axes> {
     let scrutinees: Vec<Item> = application
         .scrutinees
         .iter()
@@ -272,40 +276,38 @@ fn resolve_family(sheet: &Sheet, application: &Application, point: &PointEnviron
             matching.push(position);
         }
     }
-    if let [one] = matching.as_slice() {
-        return resolve(sheet, &application.cases[*one].1, point);
+    let one = if let [one] = matching.as_slice() { Some(*one) } else { None };
+    if one.is_none() || record.all {
+        let is_discriminant = |item: &Item| {
+            let name = super::facts::without_value(&item.expr).as_name();
+            name.is_some_and(|name| sheet.variable(name).is_some())
+        };
+        record.applied.push(Applied {
+            tensor: record.tensor,
+            family: application.family,
+            scrutinees: scrutinees.iter().map(|item| scrutinee(&item.expr, point)).collect(),
+            cases: matching,
+            direct: application.scrutinees.iter().all(is_discriminant),
+        });
     }
-    let family = &sheet.families.members[application.family];
-    let values = family
-        .scrutinees
-        .iter()
-        .zip(&scrutinees)
-        .map(|(&formal, item)| format!("`{}` = {}", family.formals[formal].0.value, show_scrutinee(&item.expr, point)))
-        .collect();
-    Some(Resolved::Uncased(Uncased { family: application.family, cases: matching, values }))
+    resolve(sheet, &application.cases[one?].1, point, record)
 }
 
-/// The value of a scrutinee as a message shows it.
-fn show_scrutinee(argument: &Expr, point: &PointEnvironment<'_>) -> String {
+/// The value of a scrutinee.
+fn scrutinee(argument: &Expr, point: &PointEnvironment<'_>) -> Scrutinee {
     let name = super::facts::without_value(argument).as_name();
-    if let Some(constructor) = name.and_then(|name| point.field(name, "kind")) {
-        let fields = name.into_iter().flat_map(|name| {
-            point.point.assignments.iter().filter(move |(n, _)| &**n == name).flat_map(|(_, a)| match a {
-                super::Assignment::Constructor { fields, .. } => fields.as_slice(),
-                _ => &[],
-            })
-        });
-        let fields: Vec<String> =
-            fields.map(|(field, value)| format!("{field}: {}", super::describe::plain(value))).collect();
-        let constructor = super::describe::plain(&constructor);
-        return if fields.is_empty() {
-            format!("`{constructor}`")
-        } else {
-            format!("`{constructor}` with `{}`", fields.join(", "))
-        };
+    let constructors = name.into_iter().flat_map(|name| {
+        point.point.assignments.iter().filter(move |(n, _)| &**n == name).filter_map(|(_, assignment)| match assignment
+        {
+            super::Assignment::Constructor { constructor, fields } => Some((constructor, fields)),
+            _ => None,
+        })
+    });
+    if let Some((constructor, fields)) = constructors.into_iter().next() {
+        return Scrutinee::Constructor(constructor.clone(), fields.clone());
     }
     let value = name.and_then(|name| point.value(name)).or_else(|| super::facts::literal(argument));
-    value.map_or_else(|| format!("`{argument}`"), |value| super::describe::show(&value))
+    value.map_or_else(|| Scrutinee::Text(argument.to_string()), Scrutinee::Value)
 }
 
 /// What one item of a shape can do for inference.

@@ -1,8 +1,10 @@
 //! Defects: what is wrong, where, and what would be accepted there.
 
 pub mod codes;
+mod merge;
 mod registry;
 
+pub(crate) use merge::merge_repeats;
 pub use registry::{Code, Mend, Severity, Status, all_codes, find_code};
 
 use crate::text::TextRange;

@@ -227,7 +227,7 @@ fn check_name(new: &str) -> Result<(), String> {
     if !is_identifier {
         return Err(format!("`{new}` is not an identifier"));
     }
-    let is_word = crate::model::schema::PYTHON_KEYWORDS.contains(&new)
+    let is_word = crate::model::schema::is_python_keyword(new)
         || ["true", "false", "null", "yes", "no", "on", "off", "inf", "out"]
             .contains(&new.to_ascii_lowercase().as_str());
     if is_word {

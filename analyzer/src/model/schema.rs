@@ -373,8 +373,13 @@ pub(crate) fn dtype_names() -> impl Iterator<Item = &'static str> {
     DType::ALL.iter().map(|dtype| dtype.name())
 }
 
-/// Names that Python gives a meaning of its own, so that nothing of an entry can be called by them.
-pub(crate) const PYTHON_KEYWORDS: [&str; 35] = [
+/// Whether Python gives a name a meaning of its own, so that nothing can be called by it.
+pub(crate) fn is_python_keyword(name: &str) -> bool {
+    PYTHON_KEYWORDS.contains(&name)
+}
+
+/// Names that Python gives a meaning of its own.
+const PYTHON_KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
     "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
     "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",

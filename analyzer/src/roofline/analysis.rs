@@ -7,6 +7,7 @@ use crate::check::{Branch, Checked, Inference, Point, Position, Scope};
 use crate::defect::{Findings, Severity, codes, nearest, nearest_first};
 use crate::eval::fold;
 use crate::expr::{Expr, ExprKind, Ident, Shape, ShapeKind};
+use crate::model::schema::is_python_keyword;
 use crate::model::{Condition, Entry, Fact, Formula, Roofline, Status, TensorRole};
 
 /// As many points as a plan has arms at most. A formula that takes more branches than that is emitted by none.
@@ -124,6 +125,7 @@ fn is_identifier(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !is_python_keyword(name)
 }
 
 fn inline_plan(

@@ -831,6 +831,10 @@ pub(super) fn case_id_of(facts: &EntryFacts<'_>, read: &ReadRow<'_>, case: &Read
     let label = read.row.label.valid()?;
     let mut dtype_params = Vec::new();
     for param in &facts.params {
+        // What its values are is not known: they may tell the ids apart.
+        if *param.kind == Kind::Error {
+            return None;
+        }
         let is_dtype = match param.kind {
             Kind::DType(_) => true,
             Kind::Maybe(inner) => matches!(**inner, Kind::DType(_)),

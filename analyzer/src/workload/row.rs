@@ -67,12 +67,14 @@ impl<'a> EntryFacts<'a> {
             .collect();
         let mut params: Vec<ParamFact<'a>> = Vec::new();
         for param in signature.params.items() {
-            let ParamRole::Value { default, .. } = &param.role else { continue };
+            let ParamRole::Value { ty, default, .. } = &param.role else { continue };
             // Of two declarations of one name the first stands.
             let Some(symbol) = scope.get(&param.name.value).filter(|symbol| symbol.range == param.name.range) else {
                 continue;
             };
             let default = match default {
+                // A declaration without its type lacks more than a default.
+                Fact::Absent(_) if ty.is_absent() || default.is_malformed() => Default::Unreadable,
                 Fact::Absent(_) => Default::Required,
                 Fact::Malformed(_) => Default::Unreadable,
                 Fact::Valid(node, _) => {

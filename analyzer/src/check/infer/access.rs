@@ -6,7 +6,7 @@ use super::{Found, Inference, Want, Wanted, count, some_of, text_of};
 use crate::check::guards::{Guards, Subject, item_of};
 use crate::check::show::show;
 use crate::check::types::union_of;
-use crate::defect::{Severity, codes, list, nearest, nearest_first};
+use crate::defect::{Defect, Severity, codes, list, nearest, nearest_first};
 use crate::expr::{Expr, ExprKind, Ident, UnaryOp};
 use crate::lang::Kind;
 use crate::lang::builtins::Takes;
@@ -19,7 +19,7 @@ impl Inference<'_> {
         if item_of(&found.kind).is_some() {
             return found.kind;
         }
-        self.mismatch(expr, &found, Want { takes: Wanted::Takes(Takes::Seq), taker });
+        self.mismatch(expr, &found.kind, Want { takes: Wanted::Takes(Takes::Seq), taker });
         Kind::Error
     }
 
@@ -51,6 +51,16 @@ impl Inference<'_> {
     }
 
     pub(super) fn attribute(&mut self, base: &Expr, field: &Ident, guards: &Guards) -> Found {
+        // An attribute of a tensor has been refused; the tensor's name stands nowhere else in an expression.
+        let is_refused = |defect: &Defect| {
+            *defect.code == codes::REFUSED_FORM && defect.path == self.path && defect.range.contains_range(field.range)
+        };
+        if self.findings.defects.iter().any(is_refused) {
+            if base.as_name().is_none() {
+                self.infer(base, guards);
+            }
+            return Found::error();
+        }
         let found = self.infer(base, guards);
         if found.kind == Kind::Error && found.declared == Kind::Error {
             return Found::error();

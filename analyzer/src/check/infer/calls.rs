@@ -46,7 +46,17 @@ impl Inference<'_> {
             }
             None => self.unknown_function(&call.callee, &right, due),
         }
-        self.loose_arguments(call, &guards);
+        self.misplaced_arguments(call, builtin, &guards);
+    }
+
+    /// The arguments of a call that stands where it cannot be: no name is out of place in them besides.
+    fn misplaced_arguments(&mut self, call: &Call, builtin: Option<&Builtin>, guards: &Guards) {
+        let here = self.position;
+        if matches!(builtin.map(|builtin| &builtin.role), Some(Role::Generator(_) | Role::Predicate(_))) {
+            self.position = Position::Generator;
+        }
+        self.loose_arguments(call, guards);
+        self.position = here;
     }
 
     pub(super) fn unknown_function(&mut self, callee: &Ident, allowed: &dyn Fn(&&Builtin) -> bool, sort: &str) {
@@ -117,7 +127,7 @@ impl Inference<'_> {
                 ),
             };
             self.findings.report(&codes::MISPLACED_CALL, call.callee.range, self.path, &**name, message).help(help);
-            self.loose_arguments(call, guards);
+            self.misplaced_arguments(call, Some(builtin), guards);
             return Found::error();
         }
         match &builtin.role {

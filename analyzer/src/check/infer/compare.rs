@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Found, Inference, Want, Wanted, some_of, subject_text, text_of};
+use super::{Found, Inference, Misfit, Want, Wanted, some_of, subject_text, text_of, what};
 use crate::check::guards::{
     Guards, Subject, can_equal, constructors, intersect, is_number, item_of, literals_of, members, subtract,
 };
@@ -20,8 +20,9 @@ impl Inference<'_> {
         let want = Want { takes: Wanted::Takes(Takes::Bool), taker: &taker };
         let mut here = guards.clone();
         let mut decided: Option<Guards> = None;
+        let mut misfits = Vec::new();
         for operand in operands {
-            let (yes, no) = self.expect(operand, want, &here).branches(&here);
+            let (yes, no) = self.fit(operand, want, &here, &mut misfits).branches(&here);
             let (goes_on, decides) = match operator {
                 BoolOp::And => (yes, no),
                 BoolOp::Or => (no, yes),
@@ -32,6 +33,7 @@ impl Inference<'_> {
             });
             here = goes_on;
         }
+        self.report_misfits(&misfits, want);
         let decided = decided.unwrap_or_else(|| guards.clone());
         match operator {
             BoolOp::And => Found::bool(here, decided),
@@ -44,9 +46,23 @@ impl Inference<'_> {
         let mut no = guards.clone();
         let mut left_expr = first;
         let mut left = self.infer(first, guards);
+        // Operands of `<` and its like that are no numbers: in a chain too, they are one mistake.
+        let mut unordered: Vec<Misfit<'_>> = Vec::new();
+        let mut taker = String::new();
         for (operator, right_expr) in rest {
             let right = self.infer(right_expr, guards);
-            self.judge_comparison(operator.value, operator.range, (left_expr, &left), (right_expr, &right));
+            if matches!(operator.value, CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge) {
+                for (expr, found) in [(left_expr, &left), (right_expr, &right)] {
+                    if !is_number(&found.kind) && unordered.last().is_none_or(|last| last.expr.range != expr.range) {
+                        unordered.push(Misfit { expr, kind: found.kind.clone() });
+                    }
+                }
+                if taker.is_empty() {
+                    taker = format!("`{}`", operator.value.as_str());
+                }
+            } else {
+                self.judge_comparison(operator.value, operator.range, (left_expr, &left), (right_expr, &right));
+            }
             let (holds, fails) = narrow_by(operator.value, (left_expr, &left), (right_expr, &right), &yes);
             yes = holds;
             if rest.len() == 1 {
@@ -55,6 +71,7 @@ impl Inference<'_> {
             left_expr = right_expr;
             left = right;
         }
+        self.report_misfits(&unordered, Want { takes: Wanted::Takes(Takes::Number), taker: &taker });
         Found::bool(yes, no)
     }
 
@@ -67,14 +84,8 @@ impl Inference<'_> {
     ) {
         match operator {
             CompareOp::Eq | CompareOp::Ne => self.judge_equality(range, (left_expr, left), (right_expr, right)),
-            CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => {
-                for (expr, found) in [(left_expr, left), (right_expr, right)] {
-                    if !is_number(&found.kind) {
-                        let taker = format!("`{}`", operator.as_str());
-                        self.mismatch(expr, found, Want { takes: Wanted::Takes(Takes::Number), taker: &taker });
-                    }
-                }
-            }
+            // Judged for the whole chain.
+            CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => {}
             CompareOp::In | CompareOp::NotIn => {
                 if let ExprKind::Tuple(items) = &right_expr.kind {
                     for item in items {
@@ -92,7 +103,8 @@ impl Inference<'_> {
                     }
                     None => {
                         let taker = format!("`{}`", operator.as_str());
-                        self.mismatch(right_expr, right, Want { takes: Wanted::Takes(Takes::Seq), taker: &taker });
+                        let want = Want { takes: Wanted::Takes(Takes::Seq), taker: &taker };
+                        self.mismatch(right_expr, &right.kind, want);
                     }
                 }
             }
@@ -175,11 +187,11 @@ impl Inference<'_> {
         (right_expr, right): (&Expr, &Found),
     ) {
         let message = format!(
-            "{} is `{}` and {} is `{}`: they can never be equal",
+            "{} is {} and {} is {}: they can never be equal",
             show(left_expr),
-            left.declared,
+            what(left_expr, &left.declared),
             show(right_expr),
-            right.declared
+            what(right_expr, &right.declared)
         );
         let help = match (&left.declared, &right.declared) {
             (Kind::Adt(..), Kind::Enum(_)) => Some(format!("the constructor's name is `{}.kind`", text_of(left_expr))),

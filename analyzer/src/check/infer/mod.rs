@@ -121,6 +121,12 @@ impl Want<'_> {
     }
 }
 
+/// An expression of a kind that its place does not take.
+struct Misfit<'e> {
+    expr: &'e Expr,
+    kind: Kind,
+}
+
 /// What an expression was found to be.
 struct Found {
     kind: Kind,
@@ -276,22 +282,52 @@ impl<'a> Inference<'a> {
 
     /// Judges `expr` where `want` is due. A conditional is judged arm by arm.
     fn expect(&mut self, expr: &Expr, want: Want<'_>, guards: &Guards) -> Found {
+        let mut misfits = Vec::new();
+        let found = self.fit(expr, want, guards, &mut misfits);
+        self.report_misfits(&misfits, want);
+        found
+    }
+
+    /// As [`Self::expect`], but what does not fit is added to `misfits`: with others of one operator it is one mistake.
+    fn fit<'e>(&mut self, expr: &'e Expr, want: Want<'_>, guards: &Guards, misfits: &mut Vec<Misfit<'e>>) -> Found {
         if let ExprKind::If { then, condition, otherwise } = &expr.kind {
             let boolean = Want { takes: Wanted::Takes(Takes::Bool), taker: "the condition of a conditional" };
             let (yes, no) = self.expect(condition, boolean, guards).branches(guards);
-            let then = self.expect(then, want, &yes);
-            let otherwise = self.expect(otherwise, want, &no);
+            let before = misfits.len();
+            let then = self.fit(then, want, &yes, misfits);
+            let between = misfits.len();
+            let otherwise = self.fit(otherwise, want, &no, misfits);
+            // No arm fits: the conditional as a whole is what does not.
+            if let ([first], [second]) = (&misfits[before..between], &misfits[between..]) {
+                let kind = union_of([first.kind.clone(), second.kind.clone()]);
+                misfits.truncate(before);
+                misfits.push(Misfit { expr, kind });
+            }
             return joined(union_of([then.kind.clone(), otherwise.kind.clone()]), then, &yes, otherwise, &no);
         }
         let mut found = self.infer(expr, guards);
         if !want.fits(&found.kind) {
-            self.mismatch(expr, &found, want);
-            found.kind = Kind::Error;
+            misfits.push(Misfit { expr, kind: std::mem::replace(&mut found.kind, Kind::Error) });
         }
         found
     }
 
-    fn mismatch(&mut self, expr: &Expr, found: &Found, want: Want<'_>) {
+    /// Reports operands that do not fit: one mistake, placed at the first of them.
+    fn report_misfits(&mut self, misfits: &[Misfit<'_>], want: Want<'_>) {
+        let [first, others @ ..] = misfits else { return };
+        let before = self.findings.defects.len();
+        self.mismatch(first.expr, &first.kind, want);
+        let Some(defect) = self.findings.defects.get_mut(before) else { return };
+        for other in others {
+            defect.related(other.expr.range, format!("{} is {}", show(other.expr), what(other.expr, &other.kind)));
+        }
+    }
+
+    fn mismatch(&mut self, expr: &Expr, kind: &Kind, want: Want<'_>) {
+        // A declaration called `inf` has been refused, and was meant here.
+        if matches!(expr.kind, ExprKind::Float(value) if value.is_infinite()) && self.scope.get("inf").is_some() {
+            return;
+        }
         let shown = show(expr);
         let wanted = want.describe();
         // A literal outside the literals that are due is a member that does not exist.
@@ -305,9 +341,9 @@ impl<'a> Inference<'a> {
                 .meant(nearest(text, allowed.iter().copied()).map(|near| format!("'{near}'")));
             return;
         }
-        let message = format!("{shown} is `{}`, and {} takes {wanted}", found.kind, want.taker);
-        let help = self.mismatch_help(expr, &found.kind, want);
-        let instead = self.mismatch_instead(expr, &found.kind, want);
+        let message = format!("{shown} is {}, and {} takes {wanted}", what(expr, kind), want.taker);
+        let help = self.mismatch_help(expr, kind, want);
+        let instead = self.mismatch_instead(expr, kind, want);
         let symbol = match expr.as_name() {
             Some(name) if self.formals.is_none() && self.local(name).is_none() => self.scope.get(name),
             _ => None,
@@ -397,10 +433,10 @@ impl<'a> Inference<'a> {
                 let (yes, no) = self.expect(operand, boolean, guards).branches(guards);
                 Found::bool(no, yes)
             }
-            ExprKind::Unary(UnaryOp::Neg, operand) => Found::new(match self.operand(operand, "-", guards) {
-                Kind::Dim => Kind::Int,
-                kind => kind,
-            }),
+            ExprKind::Unary(UnaryOp::Neg, operand) => {
+                let [kind] = self.operands([operand], "-", guards);
+                Found::new(if kind == Kind::Dim { Kind::Int } else { kind })
+            }
             ExprKind::Binary(operator, left, right) => self.binary(*operator, left, right, guards),
             ExprKind::Bools(operator, operands) => self.bools(*operator, operands, guards),
             ExprKind::Compare(first, rest) => self.compare(first, rest, guards),
@@ -443,19 +479,24 @@ impl<'a> Inference<'a> {
         }
     }
 
-    fn operand(&mut self, expr: &Expr, operator: &str, guards: &Guards) -> Kind {
-        let found = self.infer(expr, guards);
-        if is_number(&found.kind) {
-            return found.kind;
-        }
+    /// The kinds of the operands of an arithmetic operator; [`Kind::Error`] for one that is no number.
+    fn operands<const N: usize>(&mut self, operands: [&Expr; N], operator: &str, guards: &Guards) -> [Kind; N] {
+        let mut misfits = Vec::new();
+        let kinds = operands.map(|expr| {
+            let kind = self.infer(expr, guards).kind;
+            if is_number(&kind) {
+                return kind;
+            }
+            misfits.push(Misfit { expr, kind });
+            Kind::Error
+        });
         let taker = format!("`{operator}`");
-        self.mismatch(expr, &found, Want { takes: Wanted::Takes(Takes::Int), taker: &taker });
-        Kind::Error
+        self.report_misfits(&misfits, Want { takes: Wanted::Takes(Takes::Int), taker: &taker });
+        kinds
     }
 
     fn binary(&mut self, operator: BinaryOp, left: &Expr, right: &Expr, guards: &Guards) -> Found {
-        let l = self.operand(left, operator.as_str(), guards);
-        let r = self.operand(right, operator.as_str(), guards);
+        let [l, r] = self.operands([left, right], operator.as_str(), guards);
         // A number with a fraction makes the result one, whatever the other operand was meant to be.
         if !is_integer(&l) || !is_integer(&r) {
             return Found::new(Kind::Float);
@@ -498,6 +539,16 @@ pub(crate) fn some_of(names: &[&str], joiner: &str) -> String {
 
 fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// What a message calls an expression of a kind: a literal by its sort.
+fn what(expr: &Expr, kind: &Kind) -> String {
+    match expr.kind {
+        ExprKind::Str(_) => "a string".to_owned(),
+        ExprKind::Int(_) => "an integer".to_owned(),
+        ExprKind::Float(_) => "a float".to_owned(),
+        _ => format!("`{kind}`"),
+    }
 }
 
 /// The expression's text, for use inside a longer piece of code.

@@ -139,7 +139,12 @@ impl Inference<'_> {
             ),
             SymbolRole::Param | SymbolRole::Let => (
                 format!("`{name}` is `{}`, which takes no part in types, and {position} cannot read it", symbol.kind),
-                Some(format!("refinements and the roofline can read `{name}`")),
+                Some(match &symbol.kind {
+                    Kind::Opaque(class) if !class.contains(['.', '[']) => format!(
+                        "refinements and the roofline can read `{name}`; were `{class}` an ADT, types.yaml would declare it"
+                    ),
+                    _ => format!("refinements and the roofline can read `{name}`"),
+                }),
             ),
         };
         let defect = self.findings.report(&codes::MISPLACED_NAME, range, self.path, &**name, message);

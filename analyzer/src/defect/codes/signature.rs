@@ -12,6 +12,10 @@ codes! {
         None "which definition of the cycle is wrong cannot be told";
     PARAMETER_TYPE = "parameter-type", Error, "A parameter's type is not one that the language knows",
         Fix "writes the nearest type";
+    OPAQUE_TYPE = "opaque-type", Advisory, "A parameter's type is a bare name that nothing declares",
+        None "which module the class is in, or what the ADT would be, is for the op's author to say";
+    DEFAULT_ORDER = "default-order", Advisory, "A parameter without a default follows one with a default",
+        None "where the parameter belongs is for the op's author to say";
     BAD_DEFAULT = "bad-default", Error, "A parameter's default is not a value of its type",
         Fix "unquotes a number, writes `null` for `None`, a literal for one that is near it";
     KIND_MISMATCH = "kind-mismatch", Error, "An expression has another kind than its place takes",
@@ -32,6 +36,8 @@ codes! {
         None "what the call was to say has no form there";
     CALL_ARGUMENTS = "call-arguments", Error, "A call's arguments do not fit the parameters of what it calls",
         Fix "writes the nearest parameter's name";
+    OUTSIDE_DOMAIN = "outside-domain", Error, "A part of an expression has no value, whatever the call",
+        None "what the number was to be is for the op's author to say";
 
     // Discriminants, families, effects, inference.
     MANY_POINTS = "many-points", Advisory, "A group of discriminants has more combinations than can be checked at ease",
@@ -61,3 +67,19 @@ codes! {
     UNSOLVED_INDEX = "unsolved-index", Error, "Nothing in a call says what an index is",
         None "what determines the index is for the op's author to say";
 }
+
+/// The codes that are about a part of an expression: said twice of one text and one subject, they are one mistake.
+pub(crate) const OF_EXPRESSIONS: &[&super::Code] = &[
+    &UNKNOWN_NAME,
+    &MISPLACED_NAME,
+    &KIND_MISMATCH,
+    &NEVER_EQUAL,
+    &NO_SUCH_MEMBER,
+    &UNGUARDED_VALUE,
+    &UNGUARDED_FIELD,
+    &UNKNOWN_FIELD,
+    &UNKNOWN_FUNCTION,
+    &MISPLACED_CALL,
+    &CALL_ARGUMENTS,
+    &OUTSIDE_DOMAIN,
+];

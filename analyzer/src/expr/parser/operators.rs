@@ -396,7 +396,7 @@ impl Parser<'_> {
                 if let Some(second) = self.problems.get(second) {
                     second.withdraw();
                 }
-                true
+                false
             }
             (Note::TensorShape { problem, base }, _) | (_, Note::TensorShape { problem, base }) => {
                 let other = if matches!(left.note, Note::TensorShape { .. }) { right } else { left };
@@ -412,7 +412,7 @@ impl Parser<'_> {
                 if let Some(problem) = self.problems.get(problem) {
                     problem.help(help);
                 }
-                true
+                false
             }
             (Note::LenOfSet { problem, modulus, iterable }, _) | (_, Note::LenOfSet { problem, modulus, iterable }) => {
                 let n = modulus.map_or("n".into(), |n| excerpt(self.text_of(n))).into_owned();

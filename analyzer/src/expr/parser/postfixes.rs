@@ -129,9 +129,10 @@ impl Parser<'_> {
             self.refuse(range, format!("`{whole}` reads an attribute of a tensor, which is outside the language"))
                 .help(*help);
             let note = Note::TensorShape { problem: self.problems.last(), base: base.outer };
-            // A tensor's name stands nowhere else in an expression, so it is not judged as one.
-            let is_name = matches!(base.expr.kind, ExprKind::Name(_));
-            let read = self.error(if is_name { Vec::new() } else { vec![base] }, range);
+            // Of an ADT's value it is a field: the tree has it, and what reads one takes the defect back.
+            let name = Spanned::new(Arc::from(text), self.place(token.range));
+            let height = base.height;
+            let read = self.node(ExprKind::Attribute(base.expr, name), range, height);
             return if text == "shape" { self.noted(read, note) } else { read };
         }
         let name = Spanned::new(Arc::from(text), self.place(token.range));

@@ -9,11 +9,11 @@ type Result<T> = std::result::Result<T, DomainError>;
 type Bounds = Option<(i128, i128)>;
 
 const fn parameter(name: &'static str, takes: Takes) -> Parameter {
-    Parameter { name, takes, passing: Passing::Required }
+    Parameter::new(name, takes, Passing::Required)
 }
 
-const LENGTHS: Parameter = parameter("L", Takes::SeqInt);
-const CHUNK: Parameter = parameter("c", Takes::Int);
+const LENGTHS: Parameter = parameter("L", Takes::SeqInt).at_least(0);
+const CHUNK: Parameter = parameter("c", Takes::Int).at_least(1);
 const SIDES: &[&str] = &["start", "end"];
 const LENGTHS_DOMAIN: &str = "every length >= 0";
 
@@ -23,13 +23,13 @@ pub(super) static TABLE: &[Builtin] = &[
         role: Role::Generator(&Generator {
             seeded: false,
             shape: ResultShape::Axes(&["len(L)"]),
-            result_shape: |args| Ok(vec![lengths(args)?.len() as i128]),
-            generate: |args, _| entries(lengths(args)?),
-            bounds: |args| Some(least_and_greatest(&lengths(args).ok()?)).flatten(),
+            result_shape: |args| Ok(vec![Args(args).seq(0, "L")?.len() as i128]),
+            generate: |args, _| entries(Args(args).ints(0, "L")?),
+            bounds: |args| least_and_greatest(&Args(args).ints(0, "L").ok()?),
         }),
-        params: &[LENGTHS],
+        params: &[parameter("L", Takes::SeqInt)],
         doc: "the list itself",
-        domain: "every item >= 0",
+        domain: "",
     },
     Builtin {
         name: "prefix_sum",
@@ -140,8 +140,8 @@ pub(super) static TABLE: &[Builtin] = &[
         }),
         params: &[
             LENGTHS,
-            parameter("first", Takes::Int),
-            parameter("count", Takes::Int),
+            parameter("first", Takes::Int).at_least(0),
+            parameter("count", Takes::Int).at_least(0),
             parameter("side", Takes::Literal(SIDES)),
         ],
         doc: "for `count` positions of a packed batch from `first` on, where the keys that each one sees start (its \
@@ -160,7 +160,7 @@ pub(super) static TABLE: &[Builtin] = &[
             },
             bounds: |args| Args(args).int(1, "v").ok().map(|v| (v, v)),
         }),
-        params: &[parameter("shape", Takes::Shape), parameter("v", Takes::Int)],
+        params: &[parameter("shape", Takes::Shape).at_least(0), parameter("v", Takes::Int)],
         doc: "`v` everywhere",
         domain: "every extent >= 0",
     },
@@ -173,7 +173,11 @@ pub(super) static TABLE: &[Builtin] = &[
             generate: |args, _| Grouped::of(args)?.generate(),
             bounds: |args| Grouped::of(args).ok().map(|grouped| grouped.bounds()),
         }),
-        params: &[parameter("layout", Takes::Adt(Layout::ADT)), parameter("R", Takes::Int), parameter("E", Takes::Int)],
+        params: &[
+            parameter("layout", Takes::Adt(Layout::ADT)),
+            parameter("R", Takes::Int).at_least(0),
+            parameter("E", Takes::Int).at_least(1),
+        ],
         doc: "the metadata of the layout for `R` rows that `E` experts share as evenly as it allows: each expert's \
               number of valid rows, each row's expert, or each expert's end",
         domain: "E > 0, R >= 0; R == E * max_m of a masked layout; R is a multiple of the alignment of an aligned one",
@@ -187,7 +191,11 @@ pub(super) static TABLE: &[Builtin] = &[
             generate: |args, seed| Paged::of(args)?.generate(seed),
             bounds: |args| Paged::of(args).ok().map(|p| (0, p.pool - 1)),
         }),
-        params: &[parameter("B", Takes::Int), parameter("width", Takes::Int), parameter("pool", Takes::Int)],
+        params: &[
+            parameter("B", Takes::Int).at_least(0),
+            parameter("width", Takes::Int).at_least(1).at_most("pool"),
+            parameter("pool", Takes::Int),
+        ],
         doc: "each request's pages, drawn from the pool: no page twice in a request, nor in two where the pool is large \
               enough",
         domain: "B >= 0, 0 < width <= pool",
@@ -201,7 +209,12 @@ pub(super) static TABLE: &[Builtin] = &[
             generate: |args, seed| Blocks::of(args)?.generate(seed),
             bounds: |args| Blocks::of(args).ok().map(|b| (0, b.tokens)),
         }),
-        params: &[LENGTHS, parameter("bs", Takes::Int), parameter("sel", Takes::Int), parameter("H", Takes::Int)],
+        params: &[
+            LENGTHS,
+            parameter("bs", Takes::Int).at_least(1),
+            parameter("sel", Takes::Int).at_least(1),
+            parameter("H", Takes::Int).at_least(0),
+        ],
         doc: "for each position of a packed batch and each head, the blocks of `bs` keys that it attends to, drawn from \
               those that lie before it (the first always): at most `sel`, ascending, padded with sum(L)",
         domain: "bs > 0, sel > 0, H >= 0, every length >= 0",
@@ -218,7 +231,11 @@ pub(super) static TABLE: &[Builtin] = &[
             },
             bounds: |args| Some((1, Args(args).positive(2, "sel").ok()?)),
         }),
-        params: &[parameter("T", Takes::Int), parameter("H", Takes::Int), parameter("sel", Takes::Int)],
+        params: &[
+            parameter("T", Takes::Int).at_least(0),
+            parameter("H", Takes::Int).at_least(0),
+            parameter("sel", Takes::Int).at_least(1),
+        ],
         doc: "how many blocks each position and head attends to, from 1 to `sel`",
         domain: "T >= 0, H >= 0, sel > 0",
     },
@@ -231,7 +248,11 @@ pub(super) static TABLE: &[Builtin] = &[
             generate: |args, seed| TopK::of(args)?.generate(seed),
             bounds: |args| TopK::of(args).ok().map(|t| (0, t.experts - 1)),
         }),
-        params: &[parameter("N", Takes::Int), parameter("K", Takes::Int), parameter("E", Takes::Int)],
+        params: &[
+            parameter("N", Takes::Int).at_least(0),
+            parameter("K", Takes::Int).at_least(1).at_most("E"),
+            parameter("E", Takes::Int),
+        ],
         doc: "`K` of `E` experts for each of `N` rows, none twice in a row",
         domain: "N >= 0, 0 < K <= E",
     },
@@ -250,7 +271,11 @@ pub(super) static TABLE: &[Builtin] = &[
             },
             bounds: |args| Some((0, Args(args).positive(2, "hi").ok()? - 1)),
         }),
-        params: &[parameter("N", Takes::Int), parameter("w", Takes::Int), parameter("hi", Takes::Int)],
+        params: &[
+            parameter("N", Takes::Int).at_least(0),
+            parameter("w", Takes::Int).at_least(0),
+            parameter("hi", Takes::Int).at_least(1),
+        ],
         doc: "indices below `hi`, each drawn by itself",
         domain: "N >= 0, w >= 0, hi > 0",
     },
@@ -269,7 +294,7 @@ pub(super) static TABLE: &[Builtin] = &[
             },
             bounds: |args| sample(args).ok().map(|(_, hi)| (0, (hi - 1).max(0))),
         }),
-        params: &[parameter("n", Takes::Int), parameter("hi", Takes::Int)],
+        params: &[parameter("n", Takes::Int).at_least(0).at_most("hi"), parameter("hi", Takes::Int)],
         doc: "`n` indices below `hi`, none twice",
         domain: "0 <= n <= hi",
     },
@@ -283,13 +308,13 @@ pub(super) static TABLE: &[Builtin] = &[
             bounds: |args| Causal::of(args).ok().map(|c| (0, c.extent)),
         }),
         params: &[
-            parameter("B", Takes::Int),
-            parameter("S", Takes::Int),
-            parameter("H", Takes::Int),
-            parameter("K", Takes::Int),
-            parameter("E", Takes::Int),
-            parameter("start", Takes::Int),
-            parameter("stride", Takes::Int),
+            parameter("B", Takes::Int).at_least(0),
+            parameter("S", Takes::Int).at_least(0),
+            parameter("H", Takes::Int).at_least(0),
+            parameter("K", Takes::Int).at_least(0),
+            parameter("E", Takes::Int).at_least(0),
+            parameter("start", Takes::Int).at_least(0),
+            parameter("stride", Takes::Int).at_least(1),
         ],
         doc: "for each query and head, at most `K` of the keys that it sees, none twice, padded with `E`; query `t` sees \
               the first (t + start) // stride of `E` keys, and one at least",
@@ -307,7 +332,7 @@ pub(super) static TABLE: &[Builtin] = &[
                 Some((-1, (sparse.lengths.into_iter().max()? - 1).max(-1)))
             },
         }),
-        params: &[LENGTHS, parameter("S_q", Takes::Int), parameter("K", Takes::Int)],
+        params: &[LENGTHS, parameter("S_q", Takes::Int).at_least(0), parameter("K", Takes::Int).at_least(0)],
         doc: "for each of the last `S_q` positions of each request, at most `K` of the positions up to it, none twice, \
               padded with -1",
         domain: "S_q >= 0, K >= 0, every length >= S_q",

@@ -58,6 +58,81 @@ pub struct Parameter {
     pub takes: Takes,
     /// How it is passed.
     pub passing: Passing,
+    /// The least integer that it admits, of a sequence in each item.
+    pub least: Option<i128>,
+    /// The parameter that it is not above.
+    pub most: Option<Most>,
+}
+
+/// An upper bound of a parameter: another parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Most {
+    /// That parameter's name.
+    pub parameter: &'static str,
+    /// Whether the bound itself is excluded.
+    pub strict: bool,
+}
+
+impl Parameter {
+    /// A parameter that admits every value of what it takes.
+    const fn new(name: &'static str, takes: Takes, passing: Passing) -> Self {
+        Parameter { name, takes, passing, least: None, most: None }
+    }
+
+    /// With no integer below `least`.
+    const fn at_least(self, least: i128) -> Self {
+        Parameter { least: Some(least), ..self }
+    }
+
+    /// With no integer above the value of another parameter.
+    const fn at_most(self, parameter: &'static str) -> Self {
+        Parameter { most: Some(Most { parameter, strict: false }), ..self }
+    }
+
+    /// With integers below the value of another parameter only.
+    const fn below(self, parameter: &'static str) -> Self {
+        Parameter { most: Some(Most { parameter, strict: true }), ..self }
+    }
+}
+
+impl Builtin {
+    /// Why the parameter at `position` does not admit `value`; `other` gives the values of the other parameters, where they
+    /// are known. What depends on more than that is left to the implementation.
+    pub fn outside<'v>(
+        &self,
+        position: usize,
+        value: &Value,
+        other: &dyn Fn(usize) -> Option<&'v Value>,
+    ) -> Option<DomainError> {
+        let parameter = self.params.get(position)?;
+        let name = parameter.name;
+        if let Some(least) = parameter.least {
+            let due = match least {
+                0 => "non-negative".to_owned(),
+                1 => "positive".to_owned(),
+                least => format!("{least} or more"),
+            };
+            let below = |value: &Value| value.as_int().filter(|value| *value < least);
+            if let Some(found) = below(value) {
+                return Some(DomainError(format!("`{name}` is {found}, and must be {due}")));
+            }
+            let items = value.as_seq().unwrap_or_default().iter().enumerate();
+            if let Some((i, found)) = items.filter_map(|(i, item)| Some((i, below(item)?))).next() {
+                return Some(DomainError(format!("`{name}[{i}]` is {found}, and must be {due}")));
+            }
+        }
+        if let (Some(most), Some(value)) = (parameter.most, value.as_int()) {
+            let bound = self.params.iter().position(|p| p.name == most.parameter).and_then(other)?.as_int()?;
+            if value > bound || (most.strict && value == bound) {
+                let relation = if most.strict { "below" } else { "at most" };
+                let bound_name = most.parameter;
+                return Some(DomainError(format!(
+                    "`{name}` is {value}, and must be {relation} `{bound_name}`, {bound}"
+                )));
+            }
+        }
+        None
+    }
 }
 
 /// How an argument is passed.
@@ -225,3 +300,63 @@ pub struct DomainError(pub String);
 
 /// The dtypes that a metadata tensor can have.
 pub const METADATA_DTYPES: [DType; 2] = [DType::Int32, DType::Int64];
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::lang::AdtValue;
+
+    /// A value that every parameter of that kind admits, beside the others of this kind.
+    fn admitted(parameter: &Parameter) -> Value {
+        match parameter.takes {
+            Takes::Axes => Value::Int(0),
+            Takes::Int | Takes::MaybeInt | Takes::PerAxis => Value::Int(if parameter.most.is_some() { 1 } else { 4 }),
+            Takes::Bool => Value::Bool(false),
+            Takes::Shape | Takes::SeqInt | Takes::Seq => Value::ints([4, 4, 4]),
+            Takes::Literal(literals) => Value::Str(literals[0].into()),
+            Takes::Adt(adt) => {
+                let fields = vec![("max_m".into(), Value::Int(1))];
+                Value::Adt(Arc::new(AdtValue { adt: adt.into(), constructor: "masked".into(), fields }))
+            }
+            _ => Value::None,
+        }
+    }
+
+    #[test]
+    fn what_a_parameter_does_not_admit_fails() {
+        let mut tried = 0;
+        for builtin in all() {
+            let run = |args: &[Value]| match builtin.role {
+                Role::Primitive { eval, .. } => eval(args).map(|_| ()),
+                Role::Generator(generator) => {
+                    (generator.result_shape)(args).and_then(|_| (generator.generate)(args, Seed(1))).map(|_| ())
+                }
+                _ => Ok(()),
+            };
+            let base: Vec<Value> = builtin.params.iter().map(admitted).collect();
+            for (position, parameter) in builtin.params.iter().enumerate() {
+                let below = parameter.least.map(|least| match base[position] {
+                    Value::Seq(_) => Value::ints([4, least - 1, 4]),
+                    _ => Value::Int(least - 1),
+                });
+                let above = parameter.most.map(|most| Value::Int(if most.strict { 4 } else { 5 }));
+                for value in below.into_iter().chain(above) {
+                    let mut args = base.clone();
+                    args[position] = value.clone();
+                    let other = |at: usize| args.get(at).filter(|_| at != position);
+                    let said = builtin.outside(position, &value, &other);
+                    assert!(said.is_some(), "{}: {}", builtin.name, parameter.name);
+                    if matches!(builtin.role, Role::Predicate(_)) {
+                        continue;
+                    }
+                    assert!(run(&base).is_ok() || builtin.name == "mhc.expansion", "{}", builtin.name);
+                    assert!(run(&args).is_err(), "{}: {} admits {value:?}", builtin.name, parameter.name);
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 40, "{tried}");
+    }
+}

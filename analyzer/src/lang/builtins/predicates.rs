@@ -6,7 +6,7 @@ use super::{Argument, Builtin, Contents, DomainError, Parameter, Passing, Predic
 type Result = std::result::Result<(), DomainError>;
 
 const fn parameter(name: &'static str, takes: Takes) -> Parameter {
-    Parameter { name, takes, passing: Passing::Required }
+    Parameter::new(name, takes, Passing::Required)
 }
 
 /// Bounds say nothing about it.
@@ -16,14 +16,14 @@ pub(super) static TABLE: &[Builtin] = &[
     Builtin {
         name: "prefix_offsets",
         role: Role::Predicate(&Predicate { rank: Some(1), holds: prefix_offsets, implied: NEVER }),
-        params: &[parameter("total", Takes::Int)],
+        params: &[parameter("total", Takes::Int).at_least(0)],
         doc: "offsets that start at 0, never fall, and end at `total`",
         domain: "",
     },
     Builtin {
         name: "max_segment",
         role: Role::Predicate(&Predicate { rank: Some(1), holds: max_segment, implied: NEVER }),
-        params: &[parameter("bound", Takes::Int)],
+        params: &[parameter("bound", Takes::Int).at_least(0)],
         doc: "offsets of which no two neighbours are more than `bound` apart",
         domain: "",
     },
@@ -34,7 +34,7 @@ pub(super) static TABLE: &[Builtin] = &[
             holds: in_range,
             implied: |(least, greatest), arguments| matches!(range(arguments), Ok((lo, hi)) if lo <= least && greatest < hi),
         }),
-        params: &[parameter("lo", Takes::Int), parameter("hi", Takes::Int)],
+        params: &[parameter("lo", Takes::Int).below("hi"), parameter("hi", Takes::Int)],
         doc: "every entry is in [lo, hi)",
         domain: "",
     },
@@ -55,7 +55,7 @@ pub(super) static TABLE: &[Builtin] = &[
     Builtin {
         name: "chunk_offsets_of",
         role: Role::Predicate(&Predicate { rank: Some(1), holds: chunk_offsets_of, implied: NEVER }),
-        params: &[parameter("offsets", Takes::SeqInt), parameter("c", Takes::Int)],
+        params: &[parameter("offsets", Takes::SeqInt), parameter("c", Takes::Int).at_least(1)],
         doc: "0, then how many chunks of at most `c` positions the segments of `offsets` up to each have",
         domain: "c > 0",
     },
@@ -69,14 +69,18 @@ pub(super) static TABLE: &[Builtin] = &[
     Builtin {
         name: "attn.paged_fits",
         role: Role::Predicate(&Predicate { rank: Some(1), holds: paged_fits, implied: NEVER }),
-        params: &[parameter("cu", Takes::SeqInt), parameter("cap", Takes::Int)],
+        params: &[parameter("cu", Takes::SeqInt), parameter("cap", Takes::Int).at_least(0)],
         doc: "each request's cached length and its new tokens, a segment of `cu`, are at most `cap` together",
         domain: "",
     },
     Builtin {
         name: "moe.layout_valid",
         role: Role::Predicate(&Predicate { rank: Some(1), holds: layout_valid, implied: NEVER }),
-        params: &[parameter("layout", Takes::Adt(Layout::ADT)), parameter("R", Takes::Int), parameter("E", Takes::Int)],
+        params: &[
+            parameter("layout", Takes::Adt(Layout::ADT)),
+            parameter("R", Takes::Int).at_least(0),
+            parameter("E", Takes::Int).at_least(0),
+        ],
         doc: "metadata of the layout for `R` rows and `E` experts",
         domain: "",
     },

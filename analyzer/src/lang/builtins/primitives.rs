@@ -7,21 +7,21 @@ use crate::lang::{Category, DType, Value};
 type Result = std::result::Result<Value, DomainError>;
 
 const fn required(name: &'static str, takes: Takes) -> Parameter {
-    Parameter { name, takes, passing: Passing::Required }
+    Parameter::new(name, takes, Passing::Required)
 }
 
 const fn optional(name: &'static str, takes: Takes) -> Parameter {
-    Parameter { name, takes, passing: Passing::Optional }
+    Parameter::new(name, takes, Passing::Optional)
 }
 
-const DEFAULT: Parameter = Parameter { name: "default", takes: Takes::MaybeInt, passing: Passing::KeywordOnly };
+const DEFAULT: Parameter = Parameter::new("default", Takes::MaybeInt, Passing::KeywordOnly);
 const MODES: &[&str] = &["full", "noop", "reject"];
 
 pub(super) static TABLE: &[Builtin] = &[
     Builtin {
         name: "broadcast",
         role: Role::Primitive { gives: Gives::Shape, eval: broadcast },
-        params: &[Parameter { name: "shapes", takes: Takes::Shape, passing: Passing::Variadic }],
+        params: &[Parameter::new("shapes", Takes::Shape, Passing::Variadic).at_least(0)],
         doc: "the shape that the shapes broadcast to, as in PyTorch",
         domain: "aligned at the last axis, the extents of an axis that are not 1 are the same",
     },
@@ -29,7 +29,7 @@ pub(super) static TABLE: &[Builtin] = &[
         name: "reduced",
         role: Role::Primitive { gives: Gives::Shape, eval: reduced },
         params: &[
-            required("s", Takes::Shape),
+            required("s", Takes::Shape).at_least(0),
             required("dim", Takes::Axes),
             required("keepdim", Takes::Bool),
             required("mode", Takes::Literal(MODES)),
@@ -41,14 +41,14 @@ pub(super) static TABLE: &[Builtin] = &[
     Builtin {
         name: "valid_axes",
         role: Role::Primitive { gives: Gives::Bool, eval: valid_axes },
-        params: &[required("dim", Takes::Axes), required("rank", Takes::Int)],
+        params: &[required("dim", Takes::Axes), required("rank", Takes::Int).at_least(0)],
         doc: "whether every axis of `dim` is one of a tensor of that rank; `None` is",
         domain: "rank >= 0",
     },
     Builtin {
         name: "unique_axes",
         role: Role::Primitive { gives: Gives::Bool, eval: unique_axes },
-        params: &[required("dim", Takes::Axes), required("rank", Takes::Int)],
+        params: &[required("dim", Takes::Axes), required("rank", Takes::Int).at_least(0)],
         doc: "whether no two axes of `dim` are the same axis of a tensor of that rank",
         domain: "each axis is in [-rank, rank); at rank 0 it is 0 or -1",
     },
@@ -57,17 +57,17 @@ pub(super) static TABLE: &[Builtin] = &[
         role: Role::Primitive { gives: Gives::Int, eval: per_axis },
         params: &[
             required("v", Takes::PerAxis),
-            required("i", Takes::Int),
+            required("i", Takes::Int).at_least(0).below("n"),
             required("n", Takes::Int),
             optional("fallback", Takes::MaybeInt),
         ],
         doc: "item `i` of `v`, a sequence of `n`; `v` itself where it is a number; `fallback` where that is `None`",
-        domain: "a sequence has `n` items and 0 <= i < n; what is `None` has a fallback",
+        domain: "0 <= i < n, a sequence has `n` items, and what is `None` has a fallback",
     },
     Builtin {
         name: "ceil_div",
         role: Role::Primitive { gives: Gives::DimOfDims, eval: ceil_div_of },
-        params: &[required("a", Takes::Int), required("b", Takes::Int)],
+        params: &[required("a", Takes::Int), required("b", Takes::Int).at_least(1)],
         doc: "`a` divided by `b`, rounded up",
         domain: "b > 0",
     },
@@ -119,7 +119,7 @@ pub(super) static TABLE: &[Builtin] = &[
         params: &[
             required("L", Takes::Int),
             required("k", Takes::Int),
-            required("s", Takes::Int),
+            required("s", Takes::Int).at_least(1),
             required("p", Takes::Int),
             required("d", Takes::Int),
         ],
@@ -133,7 +133,7 @@ pub(super) static TABLE: &[Builtin] = &[
         params: &[
             required("L", Takes::Int),
             required("k", Takes::Int),
-            required("s", Takes::Int),
+            required("s", Takes::Int).at_least(1),
             required("p", Takes::Int),
             required("d", Takes::Int),
             required("ceil_mode", Takes::Bool),
@@ -145,7 +145,11 @@ pub(super) static TABLE: &[Builtin] = &[
     Builtin {
         name: "moe.capacity",
         role: Role::Primitive { gives: Gives::Dim, eval: moe_capacity },
-        params: &[required("layout", Takes::Adt(Layout::ADT)), required("R", Takes::Int), required("E", Takes::Int)],
+        params: &[
+            required("layout", Takes::Adt(Layout::ADT)),
+            required("R", Takes::Int).at_least(0),
+            required("E", Takes::Int).at_least(0),
+        ],
         doc: "how many rows the layout holds for `R` routed rows over `E` experts: E * max_m of a masked one, \
               R + E(alignment - 1) rounded up to the alignment of an aligned one, else R",
         domain: "R >= 0 and E >= 0",
@@ -174,14 +178,14 @@ pub(super) static TABLE: &[Builtin] = &[
     Builtin {
         name: "balanced_sizes",
         role: Role::Primitive { gives: Gives::SeqInt, eval: balanced_sizes },
-        params: &[required("total", Takes::Int), required("count", Takes::Int)],
+        params: &[required("total", Takes::Int).at_least(0), required("count", Takes::Int).at_least(1)],
         doc: "`count` sizes that sum to `total`, as equal as they can be, the larger ones first",
         domain: "count > 0 and total >= 0",
     },
     Builtin {
         name: "repeat",
         role: Role::Primitive { gives: Gives::SeqInt, eval: repeat },
-        params: &[required("value", Takes::Int), required("count", Takes::Int)],
+        params: &[required("value", Takes::Int), required("count", Takes::Int).at_least(0)],
         doc: "`count` times `value`",
         domain: "count >= 0",
     },
@@ -331,7 +335,10 @@ fn unique_axes(args: &[Value]) -> Result {
 
 fn per_axis(args: &[Value]) -> Result {
     let a = Args(args);
-    let (i, n) = (a.int(1, "i")?, a.int(2, "n")?);
+    let (i, n) = (a.natural(1, "i")?, a.int(2, "n")?);
+    if i >= n {
+        return fail(format!("`i` is {i}, and must be below `n`, {n}"));
+    }
     let item = match a.value(0) {
         Value::Seq(items) => {
             if items.len() as i128 != n {
@@ -339,7 +346,8 @@ fn per_axis(args: &[Value]) -> Result {
             }
             match usize::try_from(i).ok().and_then(|i| items.get(i)) {
                 Some(item) => item,
-                None => return fail(format!("`i` is {i}, outside [0, {n})")),
+                // Below the number of items.
+                None => &Value::None,
             }
         }
         scalar => scalar,
@@ -682,7 +690,7 @@ mod tests {
         assert_eq!(per_axis(Value::Seq([Int(1), None].into()), 1, 2, Int(7)), Ok(Int(7)));
         assert_eq!(per_axis(None, 0, 2, None), Err("`v` is None there, and there is no fallback".into()));
         assert_eq!(per_axis(ints([3, 4]), 0, 3, None), Err("`v` is (3, 4), and must have 3 items".into()));
-        assert_eq!(per_axis(ints([3, 4]), 2, 2, None), Err("`i` is 2, outside [0, 2)".into()));
+        assert_eq!(per_axis(ints([3, 4]), 2, 2, None), Err("`i` is 2, and must be below `n`, 2".into()));
         assert!(per_axis(ints([3, 4]), -1, 2, None).is_err());
         assert!(per_axis(str("a"), 0, 1, None).is_err());
         assert_eq!(call("per_axis", &[Int(5), Int(0), Int(1)]), Ok(Int(5)));

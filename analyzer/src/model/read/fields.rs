@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::defect::{Findings, codes, list, nearest, nearest_first};
 use crate::expr::{Expr, ExprKind, Ident, parse_expression, parse_shape};
 use crate::lang::DType;
-use crate::model::schema::{self, Form, Key, PYTHON_KEYWORDS, Section, dtype_names};
+use crate::model::schema::{self, Form, Key, Section, dtype_names, is_python_keyword};
 use crate::model::{Condition, Fact, Formula, Generator, Path};
 use crate::syntax::{Node, NodeKind, Pair, Scalar, ScalarValue};
 use crate::text::{Spanned, TextRange, TextSize};
@@ -181,6 +181,22 @@ impl<'t> Fields<'t> {
         }
         // A mapping that could not be read whole may have the key in the part that was lost.
         let whole = !has_unreadable_key(pairs);
+        let required: Vec<&Key> = section.keys.iter().filter(|key| key.required).collect();
+        if let ([first, _, ..], true) = (required.as_slice(), pairs.is_empty()) {
+            // An empty mapping is one mistake.
+            let names: Vec<&str> = required.iter().map(|key| key.name).collect();
+            let example: Vec<String> = required.iter().map(|key| format!("{}: {}", key.name, key.example)).collect();
+            findings
+                .report(
+                    &codes::MISSING_KEY,
+                    slot.key,
+                    slot.path,
+                    first.name,
+                    format!("{name} has no {}", list(names, "and no")),
+                )
+                .help(format!("add `{}`", example.join(", ")));
+            return Some(fields);
+        }
         for key in section.keys.iter().filter(|key| key.required && whole) {
             if fields.pair(key.name).is_none() {
                 let near = fields.misspelt(key.name);
@@ -509,7 +525,7 @@ pub(super) fn is_identifier(text: &str) -> bool {
 
 /// Reports a name that is no identifier or that Python does not allow as one.
 pub(super) fn identifier(name: &Ident, path: &str, findings: &mut Findings) -> bool {
-    let problem = if PYTHON_KEYWORDS.contains(&&*name.value) {
+    let problem = if is_python_keyword(&name.value) {
         "is a keyword of Python, so nothing can be called by it"
     } else if !is_identifier(&name.value) {
         "is not an identifier"
@@ -551,6 +567,13 @@ pub(super) fn names(slot: Slot<'_>, may_be_empty: bool, findings: &mut Findings)
 pub(super) fn qualified_name(slot: Slot<'_>, findings: &mut Findings) -> Option<Ident> {
     let name = text(slot, findings)?;
     let well_formed = name.value.contains('.') && name.value.split('.').all(is_identifier);
+    if let Some(keyword) = name.value.split('.').find(|part| is_python_keyword(part)) {
+        let message = format!("`{}` has a keyword of Python in it, `{keyword}`", shown(&name.value));
+        findings
+            .report(&codes::INVALID_NAME, name.range, slot.path, &*name.value, message)
+            .help("nothing can be called by a keyword: write the name under which Python finds it");
+        return None;
+    }
     if !well_formed {
         findings
             .report(

@@ -11,7 +11,7 @@ use crate::expr::{Ident, TypeExpr, TypeExprKind, parse_type};
 use crate::lang::DType;
 use crate::model::schema::{self, INDEX_KINDS, Section};
 use crate::model::{
-    Combo, Effect, Fact, Index, IndexKind, Let, Param, ParamRole, Path, Signature, Tensor, TensorRole, TypeRef,
+    Combo, Effect, Fact, Formula, Index, IndexKind, Let, Param, ParamRole, Path, Signature, Tensor, TensorRole, TypeRef,
 };
 use crate::syntax::{Node, NodeKind};
 use crate::text::{Spanned, TextRange};
@@ -250,6 +250,27 @@ fn param(name: Ident, node: &Node, path: &str, findings: &mut Findings) -> Param
     let role = match &node.kind {
         NodeKind::Mapping(pairs) => {
             let has = |key: &str| pairs.iter().any(|pair| pair.key.as_str() == Some(key));
+            if has("type")
+                && let Some(other) = ["dtype", "shape"].into_iter().find(|key| has(key))
+            {
+                let at = pairs.iter().find(|pair| pair.key.as_str() == Some(other)).map_or(node.range, |p| p.key.range);
+                findings
+                    .report(
+                        &codes::CONFLICTING_KEYS,
+                        at,
+                        format!("{path}.{other}"),
+                        other,
+                        format!("{title} has a `type`, as a value, and a `{other}`, as a tensor"),
+                    )
+                    .help("a value has `type`; a tensor that is passed at construction has `dtype` and `shape`");
+                let range = node.range;
+                let role = ParamRole::Value {
+                    ty: Fact::Malformed(range),
+                    default: Fact::Malformed(range),
+                    kw_only: Fact::Malformed(range),
+                };
+                return Param { name, role, path: Path::from(path) };
+            }
             if !has("type") && (has("dtype") || has("shape")) {
                 let slot = member(&name, node, path, "a mapping", "{dtype: float32, shape: \"[M]\"}");
                 ParamRole::Tensor(Box::new(tensor_fields(
@@ -286,6 +307,20 @@ fn value_param(name: &Ident, node: &Node, path: &str, title: &str, findings: &mu
             .fact("default", findings, |slot, _| (!fields::is_reported(slot.node)).then(|| slot.node.clone())),
         kw_only: fields.fact("kw_only", findings, fields::boolean),
     }
+}
+
+/// A `dtype`. A union of dtypes is what an index ranges over.
+fn dtype_formula(slot: Slot<'_>, findings: &mut Findings) -> Option<Formula> {
+    let before = findings.defects.len();
+    let formula = fields::formula(slot, findings);
+    let union = findings.defects.iter_mut().skip(before).find(|d| *d.code == codes::REFUSED_FORM && &*d.subject == "|");
+    if let (Some(defect), Some(text)) = (union, slot.node.as_str())
+        && text.split('|').all(|name| DType::from_name(name.trim()).is_some())
+    {
+        let text = text.trim();
+        defect.help(format!("declare an index, `T: \"DType[{text}]\"` in `forall`, and write `dtype: T`"));
+    }
+    formula
 }
 
 fn slot_range(slot: Slot<'_>) -> TextRange {
@@ -337,7 +372,7 @@ fn tensor_fields(
     Tensor {
         name,
         role,
-        dtype: fields.fact("dtype", findings, fields::formula),
+        dtype: fields.fact("dtype", findings, dtype_formula),
         shape: fields.fact("shape", findings, fields::shape),
         optional: fields.fact(optional, findings, fields::condition),
         mutated: fields.fact("mutated", findings, fields::condition),
@@ -396,6 +431,11 @@ fn distinct_names(signature: &Signature, findings: &mut Findings) {
                 .help(
                     "`out` is the buffer that a caller may pass for an output with `buffer: out`; choose another name",
                 );
+        }
+        if text == "inf" {
+            findings
+                .report(&codes::INVALID_NAME, name.range, &**path, text, format!("{what} cannot be called `inf`"))
+                .help("`inf` is infinity in every expression; choose another name");
         }
         match seen.get(text) {
             Some((earlier, range)) => {
