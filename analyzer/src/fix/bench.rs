@@ -13,7 +13,9 @@ use crate::ide::Edit;
 use crate::ide::site::Site;
 use crate::lang::AdtTable;
 use crate::suppress;
-use crate::workspace::{FileKind, FileReport, OpIndex, Summary, across_files, outline, slice, types, within_file};
+use crate::workspace::{
+    FileKind, FileReport, OpIndex, Summary, across_files, entry_name, outline, slice, types, within_file,
+};
 
 /// A text and all that it is judged against. The text is a whole file, or one of its entries taken for a file, which costs
 /// what the entry does.
@@ -63,7 +65,7 @@ impl<'a> Bench<'a> {
         };
         // Those of the text itself are declared by it.
         for chunk in &outline(path, &text, true).chunks {
-            bench.others.forget(chunk.key.as_deref().unwrap_or(""));
+            bench.others.forget(&entry_name(chunk));
         }
         bench.before = tally(&bench.judge(&text));
         Some(bench)
@@ -98,19 +100,21 @@ impl<'a> Bench<'a> {
         let summaries: Vec<Summary> = analyses.iter().map(|analysis| Summary::of(&analysis.entry)).collect();
         let mut ops = self.others.clone();
         let mut cross = vec![Findings::default(); summaries.len()];
-        let earlier: Vec<u32> = summaries
+        let earlier: Vec<u32> = chunks
             .iter()
-            .map(|summary| {
-                let earlier = ops.declarations(&summary.name.value);
-                ops.declare(&summary.name.value);
+            .map(|chunk| {
+                let name = entry_name(chunk);
+                let earlier = ops.declarations(&name);
+                ops.declare(&name);
                 earlier
             })
             .collect();
         for ((summary, nth), found) in summaries.iter().zip(earlier).zip(&mut cross) {
             across_files(summary, nth, &ops, found);
         }
-        within_file(&self.path, &summaries, &mut cross);
-        let judged = analyses.iter().map(|analysis| &**analysis).zip(cross);
+        within_file(&self.path, &summaries.iter().collect::<Vec<_>>(), &mut cross);
+        let judged =
+            analyses.iter().zip(cross).map(|(analysis, cross)| (&analysis.findings, &*analysis.comments, cross));
         let mut report = FileReport::assemble(self.path.clone(), &outline, types.as_ref(), judged);
         suppress::apply(text, &mut report);
         report

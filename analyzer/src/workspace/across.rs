@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::file::{file_name, stem};
+use crate::analysis::mentioned_types;
 use crate::defect::{Findings, Place, codes, list, nearest, nearest_first};
 use crate::expr::Ident;
 use crate::model::{Entry, Fact, Stage, StageTarget};
@@ -20,6 +21,8 @@ pub struct Summary {
     pub stages: Vec<(Ident, Arc<str>)>,
     /// Stages of which it cannot be read what they run: where they stand, and their paths.
     pub unread_stages: Vec<(TextRange, String)>,
+    /// The types that it names, in order and without repeats: all that its verdict can depend on of `types.yaml`.
+    pub types: Vec<Arc<str>>,
 }
 
 impl Summary {
@@ -30,6 +33,7 @@ impl Summary {
             family: entry.family.clone(),
             stages: Vec::new(),
             unread_stages: Vec::new(),
+            types: mentioned_types(entry),
         };
         match &entry.composition {
             Fact::Absent(_) => {}
@@ -57,13 +61,15 @@ impl Summary {
 /// The names of a manifest's ops, and how often each is declared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpIndex {
+    /// Further declarations, of files that change less often.
+    base: Option<Arc<OpIndex>>,
     ops: BTreeMap<Arc<str>, u32>,
     /// How many entries have no name that can be read.
     unnamed: u32,
 }
 
 impl OpIndex {
-    /// Adds a declaration. An entry whose name could not be read has an empty one.
+    /// Adds a declaration. One whose name cannot be read has an empty one.
     pub fn declare(&mut self, name: &Arc<str>) {
         if name.is_empty() {
             self.unnamed += 1;
@@ -74,29 +80,45 @@ impl OpIndex {
 
     /// Takes a declaration back.
     pub(crate) fn forget(&mut self, name: &str) {
-        if name.is_empty() {
-            self.unnamed = self.unnamed.saturating_sub(1);
+        if name.is_empty() && self.unnamed > 0 {
+            self.unnamed -= 1;
         } else if let Some(count) = self.ops.get_mut(name) {
             *count -= 1;
             if *count == 0 {
                 self.ops.remove(name);
             }
+        } else if let Some(base) = &mut self.base {
+            Arc::make_mut(base).forget(name);
         }
+    }
+
+    /// An index with all that `base` has.
+    pub fn over(base: Arc<OpIndex>) -> Self {
+        OpIndex { base: Some(base), ..OpIndex::default() }
     }
 
     /// Whether every entry's name could be read.
     pub fn is_complete(&self) -> bool {
-        self.unnamed == 0
+        self.unnamed == 0 && self.base.as_ref().is_none_or(|base| base.is_complete())
     }
 
     /// How often `name` is declared.
     pub fn declarations(&self, name: &str) -> u32 {
-        self.ops.get(name).copied().unwrap_or(0)
+        let below = self.base.as_ref().map_or(0, |base| base.declarations(name));
+        self.ops.get(name).copied().unwrap_or(0) + below
     }
 
     /// Every name, in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.ops.keys().map(|name| &**name)
+        let mut names: Vec<&str> = self.ops.keys().map(|name| &**name).collect();
+        let mut base = self.base.as_deref();
+        while let Some(index) = base {
+            names.extend(index.ops.keys().map(|name| &**name));
+            base = index.base.as_deref();
+        }
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter()
     }
 }
 
@@ -153,7 +175,7 @@ pub fn across_files(summary: &Summary, nth: u32, ops: &OpIndex, findings: &mut F
 
 /// Judges the families of one file's entries: a file is called `<family>.yaml` or `<family>_<shard>.yaml`, and all its
 /// entries are of that family. `found[i]` takes what concerns `summaries[i]`.
-pub fn within_file(path: &str, summaries: &[Summary], found: &mut [Findings]) {
+pub fn within_file(path: &str, summaries: &[&Summary], found: &mut [Findings]) {
     let stem = stem(path);
     let mut first: Option<&Ident> = None;
     for (summary, findings) in summaries.iter().zip(found) {

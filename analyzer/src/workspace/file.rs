@@ -35,8 +35,7 @@ pub struct FileOutline {
 /// mapping of which a value has a `signature`, or a `types.yaml` with `adts`.
 pub fn outline(path: &str, text: &str, configured: bool) -> FileOutline {
     let Cut { chunks, mut findings, .. } = cut(text);
-    let is_types = file_name(path) == "types.yaml" || file_name(path) == "types.yml";
-    let kind = if is_types {
+    let kind = if is_types_file(path) {
         if configured || chunks.iter().any(|chunk| chunk.key.as_deref() == Some("adts")) {
             FileKind::Types
         } else {
@@ -52,6 +51,17 @@ pub fn outline(path: &str, text: &str, configured: bool) -> FileOutline {
     }
     findings.normalize();
     FileOutline { kind, chunks, findings }
+}
+
+/// Whether a file declares types, going by its name.
+pub(crate) fn is_types_file(path: &str) -> bool {
+    matches!(file_name(path), "types.yaml" | "types.yml")
+}
+
+/// The name that an entry is declared under, by its chunk; an empty one where it cannot be read. That the entry is broken
+/// further down takes it from nobody.
+pub(crate) fn entry_name(chunk: &Chunk) -> Arc<str> {
+    chunk.key.as_deref().unwrap_or("").into()
 }
 
 /// The part of a path behind its last separator.
@@ -186,6 +196,8 @@ fn check_invariants(adt: &Adt, start: TextSize, findings: &mut Findings) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -193,5 +205,25 @@ mod tests {
         assert_eq!((folder("a/b/c.yaml"), stem("a/b/c.yaml")), ("a/b", "c"));
         assert_eq!((folder("c.yaml"), stem("c.yaml")), ("", "c"));
         assert_eq!((folder(""), stem("")), ("", ""));
+    }
+
+    proptest! {
+        /// Where the cut of a file and an entry itself both give its name, they give the same.
+        #[test]
+        fn a_name_is_read_from_the_cut_as_from_the_entry(
+            pieces in prop::collection::vec(
+                prop::sample::select(vec![
+                    "AFwdOp", "B", ":", ": ", "\n", "  ", "'", "\"", "\\x41", "? ", "- ", "[", "]", "{", "}", ",", "#", " # ",
+                    "&a ", "*a", "!t ", "|", ">", "1", "yes", "~", "\t", "\r", "é", "---\n", "a: 1\n", "\nCOp:\n  x: 1\n",
+                ]),
+                0..24,
+            )
+        ) {
+            let text = pieces.concat();
+            for chunk in outline("m/demo.yaml", &text, true).chunks {
+                let read = crate::analysis::parse(slice(&text, chunk.range).unwrap_or("")).entry.name.value;
+                prop_assert!(read.is_empty() || chunk.key.is_none() || read == entry_name(&chunk), "{:?}", text);
+            }
+        }
     }
 }

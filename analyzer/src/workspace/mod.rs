@@ -10,6 +10,7 @@ mod across;
 mod file;
 #[cfg(test)]
 mod tests;
+mod ties;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use rustc_hash::FxHashMap;
 
 pub use across::{OpIndex, Summary, across_files, within_file};
 pub use file::{FileKind, FileOutline, Types, folder, outline, types};
-pub(crate) use file::{key_range, slice, stem};
+pub(crate) use file::{entry_name, is_types_file, key_range, slice, stem};
+pub use ties::{TieIndex, Ties, Touched};
 
 use crate::analysis::{EntryAnalysis, EntryContext, analyze_entry};
 use crate::defect::{Defect, Findings, Place, Unreached};
@@ -206,25 +208,28 @@ impl Workspace {
         let summaries: Vec<Summary> = analyses.iter().map(|analysis| Summary::of(&analysis.entry)).collect();
         let mut cross: Vec<Findings> = vec![Findings::default(); self.entries.len()];
 
+        let names: Vec<Arc<str>> = self.entries.iter().map(|entry| entry.name.clone().unwrap_or_default()).collect();
         let mut by_folder: BTreeMap<&str, OpIndex> = BTreeMap::new();
-        for (entry, summary) in self.entries.iter().zip(&summaries) {
+        for (entry, name) in self.entries.iter().zip(&names) {
             let Some(file) = self.files.get(entry.file) else { continue };
-            by_folder.entry(folder(&file.path)).or_default().declare(&summary.name.value);
+            by_folder.entry(folder(&file.path)).or_default().declare(name);
         }
-        let mut seen: BTreeMap<&str, BTreeMap<Arc<str>, u32>> = BTreeMap::new();
-        for ((entry, summary), found) in self.entries.iter().zip(&summaries).zip(&mut cross) {
+        let mut seen: BTreeMap<&str, BTreeMap<&str, u32>> = BTreeMap::new();
+        for (((entry, name), summary), found) in self.entries.iter().zip(&names).zip(&summaries).zip(&mut cross) {
             let Some(file) = self.files.get(entry.file) else { continue };
             let folder = folder(&file.path);
             let Some(index) = by_folder.get(folder) else { continue };
-            let nth = seen.entry(folder).or_default().entry(summary.name.value.clone()).or_default();
+            let nth = seen.entry(folder).or_default().entry(name).or_default();
             across_files(summary, *nth, index, found);
-            *nth += 1;
+            // Entries whose names cannot be read do not repeat each other.
+            *nth += u32::from(!name.is_empty());
         }
         let mut start = 0;
         while let Some(first) = self.entries.get(start) {
             let count = self.entries[start..].iter().take_while(|entry| entry.file == first.file).count();
             let path = self.files.get(first.file).map_or("", |file| &*file.path);
-            within_file(path, &summaries[start..start + count], &mut cross[start..start + count]);
+            let summaries: Vec<&Summary> = summaries[start..start + count].iter().collect();
+            within_file(path, &summaries, &mut cross[start..start + count]);
             start += count;
         }
 
@@ -237,7 +242,8 @@ impl Workspace {
             let judged = analyses.iter().take(next).skip(first).zip(cross.by_ref().take(next - first));
             if file.judged {
                 let types = self.types.values().find(|(p, _)| *p == position).map(|(_, types)| types);
-                reports.push(FileReport::assemble(file.path.clone(), outline, types, judged));
+                let found = judged.map(|(analysis, cross)| (&analysis.findings, &*analysis.comments, cross));
+                reports.push(FileReport::assemble(file.path.clone(), outline, types, found));
             } else {
                 judged.for_each(drop);
             }
@@ -248,12 +254,12 @@ impl Workspace {
 
 impl FileReport {
     /// Puts together what was found in a file: what its outline and its types say, and, for each of its entries in
-    /// order, the entry's own analysis and what the judgments across entries found in it.
+    /// order, what was found in it, its comments, and what the judgments across entries found in it.
     pub(crate) fn assemble<'a>(
         path: Arc<str>,
         outline: &FileOutline,
         types: Option<&Types>,
-        entries: impl Iterator<Item = (&'a EntryAnalysis, Findings)>,
+        entries: impl Iterator<Item = (&'a Findings, &'a [TextRange], Findings)>,
     ) -> Self {
         let mut report = FileReport {
             path,
@@ -268,16 +274,16 @@ impl FileReport {
             report.take(None, types.findings.clone());
             report.comments.extend(&types.comments);
         }
-        for (chunk, (analysis, cross)) in outline.chunks.iter().zip(entries) {
+        for (chunk, (findings, comments, cross)) in outline.chunks.iter().zip(entries) {
             let start = chunk.range.start();
             let name: Option<Arc<str>> = chunk.key.as_deref().map(Arc::from);
-            let mut findings = analysis.findings.clone();
+            let mut findings = findings.clone();
             findings.append(cross);
             findings.normalize();
             rebase(&mut findings, start);
             report.take(name.clone(), findings);
             report.entries.push((name, chunk.range));
-            report.comments.extend(analysis.comments.iter().map(|&comment| comment + start));
+            report.comments.extend(comments.iter().map(|&comment| comment + start));
         }
         report.sort();
         report

@@ -14,6 +14,7 @@ mod commands;
 mod convert;
 mod documents;
 mod guard;
+mod judge;
 mod load;
 mod outbox;
 mod parent;
@@ -45,7 +46,7 @@ use crate::exit::Exit;
 /// How many requests may wait for their answers at once. Reading goes on meanwhile, so that a cancellation is heard.
 const CONCURRENCY: usize = 1 << 12;
 /// How long answers that are being made are waited for when the client has gone.
-const DRAIN: Duration = Duration::from_millis(500);
+const DRAIN: Duration = Duration::from_secs(2);
 /// How long answers that are made are waited for.
 const FLUSH: Duration = Duration::from_millis(50);
 

@@ -2,6 +2,7 @@
 //! as one message a file at most.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -102,8 +103,18 @@ struct Published {
     /// The state of the workspace that it was said of.
     revision: u64,
     version: Option<i32>,
-    diagnostics: Vec<Diagnostic>,
-    waits: bool,
+    /// What it comes to: enough to know whether something else is said.
+    digest: Option<u64>,
+    /// What is to be sent. What was sent is not kept.
+    waiting: Option<Vec<Diagnostic>>,
+}
+
+/// A number that is the same for the same diagnostics; nothing where there are none.
+fn digest(found: &[Diagnostic]) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    // Diagnostics are plain data: they can always be written.
+    hasher.write(&serde_json::to_vec(found).unwrap_or_default());
+    (!found.is_empty()).then(|| hasher.finish())
 }
 
 impl Outbox {
@@ -133,25 +144,26 @@ impl Outbox {
         version: Option<i32>,
         found: Vec<Diagnostic>,
     ) {
+        let digest = digest(&found);
         let mut waiting = self.lock();
         let waiting = &mut *waiting;
+        let news = Published { url: url.clone(), revision, version, digest, waiting: Some(found) };
         match waiting.last.get_mut(key) {
             Some(last) if last.revision > revision => return,
-            Some(last) if last.version == version && last.diagnostics == found && last.url == *url => {
+            Some(last) if last.version == version && last.digest == digest && last.url == *url => {
                 last.revision = revision;
                 return;
             }
             Some(last) => {
-                let queued = last.waits;
-                *last = Published { url: url.clone(), revision, version, diagnostics: found, waits: true };
+                let queued = last.waiting.is_some();
+                *last = news;
                 if queued {
                     return;
                 }
             }
             // Silence says that nothing is wrong with a file that is not open.
-            None if found.is_empty() && version.is_none() => return,
+            None if digest.is_none() && version.is_none() => return,
             None => {
-                let news = Published { url: url.clone(), revision, version, diagnostics: found, waits: true };
                 waiting.last.insert(key.clone(), news);
             }
         }
@@ -163,9 +175,8 @@ impl Outbox {
         let mut waiting = self.lock();
         let key = waiting.files.pop_front()?;
         let last = waiting.last.get_mut(&key)?;
-        last.waits = false;
-        let taken = (last.url.clone(), last.version, last.diagnostics.clone());
-        if last.version.is_none() && last.diagnostics.is_empty() {
+        let taken = (last.url.clone(), last.version, last.waiting.take()?);
+        if last.version.is_none() && last.digest.is_none() {
             waiting.last.remove(&key);
         }
         Some(taken)

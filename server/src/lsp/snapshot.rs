@@ -1,6 +1,6 @@
 //! The workspace at one moment: what requests read. It does not change, and it says when it has become stale.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,15 +61,82 @@ pub(crate) struct Project {
     pub(crate) records: Arc<Records>,
 }
 
-/// The files that are known, by their keys.
-pub(crate) type Files = BTreeMap<Arc<str>, File>;
+/// The files that are known, by their keys. Those that are open are kept apart: they change with every keystroke, and the
+/// others need not be copied for that.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Files {
+    open: Arc<BTreeMap<Arc<str>, File>>,
+    closed: Arc<BTreeMap<Arc<str>, File>>,
+}
+
+impl Files {
+    pub(crate) fn get(&self, key: &str) -> Option<&File> {
+        self.open.get(key).or_else(|| self.closed.get(key))
+    }
+
+    pub(crate) fn contains_key(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// Adds or replaces a file.
+    pub(crate) fn insert(&mut self, key: Arc<str>, file: File) {
+        let (own, other) = match file.version {
+            Some(_) => (&mut self.open, &mut self.closed),
+            None => (&mut self.closed, &mut self.open),
+        };
+        if other.contains_key(&key) {
+            Arc::make_mut(other).remove(&key);
+        }
+        Arc::make_mut(own).insert(key, file);
+    }
+
+    /// Changes what an open file holds.
+    pub(crate) fn edit(&mut self, key: &str, version: i32, source: Arc<Source>) -> Option<&File> {
+        let file = Arc::make_mut(&mut self.open).get_mut(key)?;
+        (file.version, file.source) = (Some(version), source);
+        Some(file)
+    }
+
+    /// Makes files part of the workspace's manifests.
+    pub(crate) fn list(&mut self, keys: &BTreeSet<Arc<str>>) {
+        for files in [&mut self.open, &mut self.closed] {
+            for (key, file) in Arc::make_mut(files) {
+                file.listed |= keys.contains(key);
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, key: &str) -> Option<File> {
+        if self.open.contains_key(key) {
+            return Arc::make_mut(&mut self.open).remove(key);
+        }
+        Arc::make_mut(&mut self.closed).remove(key)
+    }
+
+    /// Every file, those that are open first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &File)> {
+        self.open.iter().chain(&*self.closed)
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.iter().map(|(key, _)| key)
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = &File> {
+        self.iter().map(|(_, file)| file)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.open.len() + self.closed.len()
+    }
+}
 
 /// The workspace at one moment.
 #[derive(Clone)]
 pub(crate) struct Snapshot {
     pub(crate) session: Arc<Session>,
     pub(crate) settings: Arc<Settings>,
-    pub(crate) files: Arc<Files>,
+    pub(crate) files: Files,
     pub(crate) projects: BTreeMap<PathBuf, Project>,
     pub(crate) outbox: Arc<Outbox>,
     /// The owner of the documents, who is told what has to change.

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use tileops_analyzer::db::{AnalysisDb, unless_stale};
-use tileops_analyzer::workspace::{FileKind, folder};
+use tileops_analyzer::db::{AnalysisDb, FileText};
+use tileops_analyzer::workspace::{FileKind, TieIndex};
 use tokio::sync::watch;
 use tower_lsp::lsp_types::{
     DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidOpenTextDocumentParams, FileChangeType, MessageType,
@@ -18,6 +18,7 @@ use tower_lsp::lsp_types::{
 
 use super::bench::Run;
 use super::documents::Document;
+use super::judge::{self, Known};
 use super::load::{self, Loaded};
 use super::outbox::{Outbox, Outgoing, Progress, Refresh, StatusParams};
 use super::records::{Places, Records};
@@ -63,7 +64,9 @@ pub(crate) enum Message {
     Read(Job),
     /// Diagnostics of these files were brought up to date.
     Judged {
-        cross: BTreeSet<Arc<str>>,
+        /// These are left.
+        left: BTreeSet<Arc<str>>,
+        /// Whether files were among them that the client does not know to have changed.
         changed: bool,
     },
     /// These files are left to be judged in the background.
@@ -94,9 +97,6 @@ pub(crate) enum Message {
 /// How many files the background judges before it looks up.
 const BATCH: usize = 16;
 
-/// A file's path, its text, and whether a configuration takes it for a manifest.
-type TextOfFile = (Arc<str>, Arc<str>, bool);
-
 /// The owner of the documents.
 pub(crate) struct State {
     sender: Sender<Message>,
@@ -114,7 +114,7 @@ pub(crate) struct State {
     /// The folders of which every file is known.
     known_folders: BTreeSet<PathBuf>,
     documents: BTreeMap<Arc<str>, Document>,
-    files: Arc<Files>,
+    files: Files,
     projects: BTreeMap<PathBuf, Project>,
     revision: u64,
     latest: Arc<AtomicU64>,
@@ -122,8 +122,8 @@ pub(crate) struct State {
     unflushed: BTreeSet<Arc<str>>,
     /// Files whose diagnostics have to be made anew.
     dirty: BTreeSet<Arc<str>>,
-    /// Folders in which other files may be touched by what changed.
-    cross: BTreeSet<Arc<str>>,
+    /// What ties files to others.
+    ties: Arc<Mutex<TieIndex>>,
     judging: bool,
     background: VecDeque<Arc<str>>,
     in_background: bool,
@@ -152,13 +152,13 @@ impl State {
             listed: BTreeSet::new(),
             known_folders: BTreeSet::new(),
             documents: BTreeMap::new(),
-            files: Arc::default(),
+            files: Files::default(),
             projects: BTreeMap::new(),
             revision: 0,
             latest: Arc::default(),
             unflushed: BTreeSet::new(),
             dirty: BTreeSet::new(),
-            cross: BTreeSet::new(),
+            ties: Arc::default(),
             judging: false,
             background: VecDeque::new(),
             in_background: false,
@@ -252,9 +252,9 @@ impl State {
                 let snapshot = self.snapshot();
                 self.front.spawn(move || job(snapshot));
             }
-            Message::Judged { cross, changed } => {
+            Message::Judged { left, changed } => {
                 self.judging = false;
-                self.cross.extend(cross);
+                self.dirty.extend(left);
                 self.refresh |= changed;
             }
             Message::Background { left, changed } => {
@@ -310,13 +310,13 @@ impl State {
             faults: Arc::default(),
             listed,
         };
-        Arc::make_mut(&mut self.files).insert(key.clone(), file);
+        self.files.insert(key.clone(), file);
         if let Some(project) = self.projects.get_mut(&project) {
-            project.db.set_files([(key.clone(), text, configured)]);
+            project.db.set_files([FileText { path: key.clone(), text, configured, open: true }]);
         }
         self.documents.insert(key.clone(), Document::new(document.uri, document.version, &document.text));
         self.statuses.remove(&key);
-        self.touch(&key);
+        self.dirty.insert(key);
     }
 
     fn close(&mut self, uri: &Url) {
@@ -337,7 +337,7 @@ impl State {
             }
             None => self.forget(&key),
         }
-        self.touch(&key);
+        self.dirty.insert(key);
     }
 
     /// Puts edited texts where snapshots see them.
@@ -345,26 +345,18 @@ impl State {
         for key in std::mem::take(&mut self.unflushed) {
             let Some(document) = self.documents.get(&key) else { continue };
             let text = document.text();
-            let Some(file) = Arc::make_mut(&mut self.files).get_mut(&key) else { continue };
-            file.source = Arc::new(Source::new(key.clone(), text.clone()));
-            file.version = Some(document.version);
-            let (project, configured) = (file.project.clone(), file.configured);
-            if let Some(project) = self.projects.get_mut(&project) {
-                project.db.set_files([(key.clone(), text, configured)]);
+            let source = Arc::new(Source::new(key.clone(), text.clone()));
+            let Some(file) = self.files.edit(&key, document.version, source) else { continue };
+            if let Some(project) = self.projects.get_mut(&file.project) {
+                project.db.set_files([FileText { path: key.clone(), text, configured: file.configured, open: true }]);
             }
-            self.touch(&key);
+            self.dirty.insert(key);
         }
     }
 
     fn advance(&mut self) {
         self.revision += 1;
         self.latest.store(self.revision, Ordering::Release);
-    }
-
-    /// Marks a file, and the folder that may be touched with it.
-    fn touch(&mut self, key: &Arc<str>) {
-        self.dirty.insert(key.clone());
-        self.cross.insert(folder(key).into());
     }
 
     // ---- files on disk
@@ -383,17 +375,18 @@ impl State {
             faults: text.faults,
             listed,
         };
-        Arc::make_mut(&mut self.files).insert(key.clone(), file);
+        self.files.insert(key.clone(), file);
         if let Some(project) = self.projects.get_mut(&project) {
-            project.db.set_files([(key, text.text, configured)]);
+            project.db.set_files([FileText { path: key, text: text.text, configured, open: false }]);
         }
     }
 
     fn forget(&mut self, key: &Arc<str>) {
-        let Some(file) = Arc::make_mut(&mut self.files).remove(key) else { return };
+        let Some(file) = self.files.remove(key) else { return };
         if let Some(project) = self.projects.get_mut(&file.project) {
             project.db.remove_file(key);
         }
+        self.dirty.insert(key.clone());
         self.outbox.publish(key, &file.url, self.revision, None, Vec::new());
     }
 
@@ -480,25 +473,28 @@ impl State {
 
     fn loaded(&mut self, loaded: Loaded) {
         self.advance();
-        let mut by_project: BTreeMap<PathBuf, Vec<TextOfFile>> = BTreeMap::new();
+        let mut by_project: BTreeMap<PathBuf, Vec<FileText>> = BTreeMap::new();
+        let mut keys = BTreeSet::new();
         for (path, text) in loaded.files {
             let key = uris::path_key(&path);
-            if let Some(file) = Arc::make_mut(&mut self.files).get_mut(&key) {
-                file.listed = true;
-                self.dirty.insert(key.clone());
-                if file.version.is_some() {
-                    continue;
-                }
+            keys.insert(key.clone());
+            if self.documents.contains_key(&key) {
+                continue;
             }
             let Some(url) = uris::of_path(&path) else { continue };
             let (configured, project) = self.place(&url);
-            by_project.entry(project.clone()).or_default().push((key.clone(), text.text.clone(), configured));
+            by_project.entry(project.clone()).or_default().push(FileText {
+                path: key.clone(),
+                text: text.text.clone(),
+                configured,
+                open: false,
+            });
             let source = Arc::new(Source::new(key.clone(), text.text));
             let file = File { url, source, version: None, project, configured, faults: text.faults, listed: true };
-            Arc::make_mut(&mut self.files).insert(key.clone(), file);
-            self.cross.insert(folder(&key).into());
+            self.files.insert(key.clone(), file);
             self.background.push_back(key);
         }
+        self.files.list(&keys);
         for (project, files) in by_project {
             if let Some(project) = self.projects.get_mut(&project) {
                 project.db.set_files(files);
@@ -506,8 +502,6 @@ impl State {
         }
         // What is open is judged again with all that it names.
         self.dirty.extend(self.documents.keys().cloned());
-        // The background looks at every file; folders are looked at again when one of their files changes.
-        self.cross.clear();
         if self.session.can.progress && !self.background.is_empty() {
             let (sender, receiver) = watch::channel(Progress::default());
             self.progress = Some(sender);
@@ -563,7 +557,7 @@ impl State {
                     Some(text) => self.set_on_disk(&path, text, listed),
                     None => self.forget(&key),
                 }
-                self.touch(&key);
+                self.dirty.insert(key);
             }
         }
         if configuration {
@@ -578,7 +572,6 @@ impl State {
         let gone: Vec<_> = gone.filter(|known| !self.documents.contains_key(*known)).cloned().collect();
         for key in gone {
             self.forget(&key);
-            self.cross.insert(folder(&key).into());
         }
     }
 
@@ -694,6 +687,7 @@ impl State {
         self.known_folders.clear();
         self.background.clear();
         self.statuses.clear();
+        self.ties = Arc::default();
         let before = std::mem::take(&mut self.files);
         for (key, file) in before.iter().filter(|(key, _)| !self.documents.contains_key(*key)) {
             // Those that are still part of the workspace are read again.
@@ -717,9 +711,9 @@ impl State {
                 faults: Arc::default(),
                 listed: false,
             };
-            Arc::make_mut(&mut self.files).insert(key.clone(), file);
+            self.files.insert(key.clone(), file);
             if let Some(project) = self.projects.get_mut(&project) {
-                project.db.set_files([(key.clone(), text, configured)]);
+                project.db.set_files([FileText { path: key.clone(), text, configured, open: true }]);
             }
             self.dirty.insert(key);
         }
@@ -772,15 +766,15 @@ impl State {
     /// Starts whatever has to be done about what changed.
     fn settle(&mut self) {
         self.flush();
-        let waits = !self.dirty.is_empty() || !self.cross.is_empty();
-        if waits && !self.judging {
+        if !self.dirty.is_empty() && !self.judging {
             self.judging = true;
             let snapshot = self.snapshot();
-            let (dirty, cross) = (std::mem::take(&mut self.dirty), std::mem::take(&mut self.cross));
+            let dirty = std::mem::take(&mut self.dirty);
+            let known = Known { ties: self.ties.clone(), all: self.background.is_empty() && !self.in_background };
             self.say_statuses_of(&dirty);
             let sender = self.sender.clone();
             self.front.spawn(move || {
-                let message = judge_changed(&snapshot, &dirty, cross);
+                let message = judge::changed(&snapshot, &known, dirty);
                 drop(snapshot);
                 // Where nobody takes it, the server is ending.
                 let _ = sender.send(message);
@@ -790,9 +784,9 @@ impl State {
             self.in_background = true;
             let files: Vec<_> = self.background.drain(..self.background.len().min(BATCH)).collect();
             let snapshot = self.snapshot();
-            let sender = self.sender.clone();
+            let (sender, ties) = (self.sender.clone(), self.ties.clone());
             self.back.spawn(move || {
-                let message = judge_in_background(&snapshot, files);
+                let message = judge::in_background(&snapshot, &ties, files);
                 drop(snapshot);
                 let _ = sender.send(message);
             });
@@ -830,68 +824,4 @@ fn status(uri: Url, configured: bool, kind: FileKind) -> StatusParams {
         FileKind::Skipped(reason) => (false, "none", reason),
     };
     StatusParams { uri, manifest, kind: kind.to_owned(), reason: reason.to_owned() }
-}
-
-/// Publishes what is wrong with one file; nothing where the snapshot has become stale. A panic is said, and costs this
-/// file's news alone.
-fn publish(snapshot: &Snapshot, key: &Arc<str>) -> Option<()> {
-    let file = snapshot.files.get(key)?;
-    match panics::catch(|| unless_stale(|| snapshot.diagnostics(key))) {
-        Ok(Some(found)) => {
-            if !snapshot.session.pull {
-                snapshot.outbox.publish(key, &file.url, snapshot.revision, file.version, found);
-            }
-            Some(())
-        }
-        Ok(None) => None,
-        Err(panic) => {
-            let text = format!("internal error in `{key}`: {panic}; this is a bug in tileops-lsp");
-            snapshot.outbox.send(Outgoing::Log(MessageType::ERROR, text));
-            Some(())
-        }
-    }
-}
-
-/// Judges the files that changed, then those that the change may touch.
-fn judge_changed(snapshot: &Snapshot, dirty: &BTreeSet<Arc<str>>, cross: BTreeSet<Arc<str>>) -> Message {
-    let is_open = |key: &&Arc<str>| snapshot.files.get(*key).is_some_and(|file| file.version.is_some());
-    let (open, closed): (Vec<_>, Vec<_>) = dirty.iter().partition(is_open);
-    let mut folders = cross.iter();
-    let all = open.into_iter().chain(closed);
-    // In the total order of keys a folder's files stand together, but so do those of the folders in it.
-    let beside = folders.by_ref().flat_map(|of| {
-        let within: Arc<str> = format!("{of}/").into();
-        snapshot
-            .files
-            .range(within.clone()..)
-            .take_while(move |(key, _)| key.starts_with(&*within))
-            .map(|(key, _)| key)
-            .filter(move |key| folder(key) == &**of && !dirty.contains(*key))
-    });
-    for key in all.chain(beside) {
-        if snapshot.is_stale() {
-            // What is dirty is so again by what made this stale, or is in one of these folders.
-            let folders = dirty.iter().map(|key| Arc::from(folder(key)));
-            return Message::Judged { cross: cross.iter().cloned().chain(folders).collect(), changed: false };
-        }
-        if snapshot.files.get(key).is_some_and(|file| file.is_judged()) && publish(snapshot, key).is_none() {
-            let folders = dirty.iter().map(|key| Arc::from(folder(key)));
-            return Message::Judged { cross: cross.iter().cloned().chain(folders).collect(), changed: false };
-        }
-    }
-    Message::Judged { cross: BTreeSet::new(), changed: !cross.is_empty() }
-}
-
-/// Judges files until something more urgent comes.
-fn judge_in_background(snapshot: &Snapshot, files: Vec<Arc<str>>) -> Message {
-    let mut files = files.into_iter();
-    let mut changed = false;
-    while let Some(key) = files.next() {
-        if snapshot.is_stale() || publish(snapshot, &key).is_none() && snapshot.files.contains_key(&key) {
-            let left = std::iter::once(key).chain(files).collect();
-            return Message::Background { left, changed };
-        }
-        changed = true;
-    }
-    Message::Background { left: Vec::new(), changed }
 }
