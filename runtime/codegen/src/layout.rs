@@ -1,6 +1,6 @@
-//! Statements laid out in lines of at most [`WIDTH`] columns.
+//! Texts laid out in lines, and the statements of Python that they make.
 
-/// The longest line, where a line can be broken at all.
+/// The longest line of Python, where a line can be broken at all.
 const WIDTH: usize = 100;
 
 /// A text that can be broken at some of its places.
@@ -12,6 +12,8 @@ pub(crate) enum Doc {
     Line,
     /// A space, or a line break.
     Space,
+    /// A line break.
+    Break,
     /// Characters that stand only where the group is broken.
     IfBroken(&'static str),
     /// One after the other.
@@ -90,7 +92,7 @@ pub(crate) fn write_statements(out: &mut String, statements: &[Stmt], indent: us
             Stmt::Simple(doc) => (doc, None),
             Stmt::Block(header, body) => (header, Some(body)),
         };
-        write_line(out, doc, indent);
+        write_line(out, doc, indent, WIDTH);
         if let Some(body) = body {
             // The nesting of blocks is that of the discriminants, which the analyzer bounds.
             write_statements(out, body, indent + 4);
@@ -98,13 +100,19 @@ pub(crate) fn write_statements(out: &mut String, statements: &[Stmt], indent: us
     }
 }
 
-/// Writes `doc` as a line, or as several.
-pub(crate) fn write_line(out: &mut String, doc: &Doc, indent: usize) {
+/// Writes `doc` as a line, or as several, of at most `width` columns.
+pub(crate) fn write_line(out: &mut String, doc: &Doc, indent: usize, width: usize) {
     if matches!(doc, Doc::Text(text) if text.is_empty()) {
         out.push('\n');
         return;
     }
     out.extend(std::iter::repeat_n(' ', indent));
+    write(out, doc, indent, width);
+    out.push('\n');
+}
+
+/// Writes `doc` behind the `indent` columns that are there.
+fn write(out: &mut String, doc: &Doc, indent: usize, width: usize) {
     let mut column = indent;
     let mut stack: Vec<(usize, bool, &Doc)> = vec![(indent, true, doc)];
     while let Some((indent, broken, doc)) = stack.pop() {
@@ -113,12 +121,12 @@ pub(crate) fn write_line(out: &mut String, doc: &Doc, indent: usize) {
                 out.push_str(text);
                 column += text.chars().count();
             }
-            Doc::Line | Doc::Space if broken => {
+            Doc::Break | Doc::Line | Doc::Space if broken || *doc == Doc::Break => {
                 out.push('\n');
                 out.extend(std::iter::repeat_n(' ', indent));
                 column = indent;
             }
-            Doc::Line => {}
+            Doc::Break | Doc::Line => {}
             Doc::Space => {
                 out.push(' ');
                 column += 1;
@@ -131,21 +139,31 @@ pub(crate) fn write_line(out: &mut String, doc: &Doc, indent: usize) {
             Doc::Cat(items) => stack.extend(items.iter().rev().map(|item| (indent, broken, item))),
             Doc::Indent(items) => stack.extend(items.iter().rev().map(|item| (indent + 4, broken, item))),
             Doc::Group(items) => {
-                let broken = !fits(items, &stack, column);
+                let broken = !fits(items, &stack, column, width);
                 stack.extend(items.iter().rev().map(|item| (indent, broken, item)));
             }
         }
     }
-    out.push('\n');
+}
+
+/// A text on one line.
+pub(crate) fn flat(doc: &Doc) -> String {
+    match doc {
+        Doc::Text(text) => text.clone(),
+        Doc::Line | Doc::IfBroken(_) => String::new(),
+        Doc::Space | Doc::Break => " ".to_owned(),
+        Doc::Cat(items) | Doc::Group(items) | Doc::Indent(items) => items.iter().map(flat).collect(),
+    }
 }
 
 /// Whether `items` on one line, and what follows up to the next break, end before the margin.
-fn fits(items: &[Doc], rest: &[(usize, bool, &Doc)], mut column: usize) -> bool {
+fn fits(items: &[Doc], rest: &[(usize, bool, &Doc)], mut column: usize, width: usize) -> bool {
     let mut stack: Vec<(bool, &Doc)> = rest.iter().map(|(_, broken, doc)| (*broken, *doc)).collect();
     stack.extend(items.iter().rev().map(|item| (false, item)));
     while let Some((broken, doc)) = stack.pop() {
         match doc {
             Doc::Text(text) => column += text.chars().count(),
+            Doc::Break => return true,
             Doc::Line | Doc::Space if broken => return true,
             Doc::Line => {}
             Doc::Space => column += 1,
@@ -154,7 +172,7 @@ fn fits(items: &[Doc], rest: &[(usize, bool, &Doc)], mut column: usize) -> bool 
             Doc::Cat(items) | Doc::Indent(items) => stack.extend(items.iter().rev().map(|item| (broken, item))),
             Doc::Group(items) => stack.extend(items.iter().rev().map(|item| (false, item))),
         }
-        if column > WIDTH {
+        if column > width {
             return false;
         }
     }

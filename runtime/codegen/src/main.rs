@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 use globset::{Glob, GlobMatcher};
+use tileops_analyzer::analysis::EntryAnalysis;
 use tileops_analyzer::workspace::{SourceFile, Workspace};
-use tileops_codegen::{EmittedFile, HEADER, Refusal, emit_python};
+use tileops_codegen::{EmittedFile, Refusal, emit};
 
 /// Writes an op manifest as plain source: constructor checks, call checks, output shapes, rooflines.
 #[derive(Debug, Parser)]
@@ -20,7 +21,7 @@ struct Arguments {
     manifest: PathBuf,
     /// The language to write.
     #[arg(long, value_enum)]
-    target: Target,
+    target: Language,
     /// The folder of the package that is written.
     #[arg(long, value_name = "DIR", required_unless_present = "stdout", conflicts_with = "stdout")]
     out: Option<PathBuf>,
@@ -30,15 +31,26 @@ struct Arguments {
     /// Print instead of writing.
     #[arg(long)]
     stdout: bool,
-    /// Only the ops whose name matches; a package is written whole, so this needs --stdout.
-    #[arg(long, value_name = "GLOB", requires = "stdout")]
+    /// Only the ops whose name matches; what is written are the modules that they are in, whole.
+    #[arg(long, value_name = "GLOB")]
     op: Option<Glob>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Target {
+enum Language {
     /// Python, with its standard library alone.
     Python,
+    /// Rust, on the interface of `tileops-ops`.
+    Rust,
+}
+
+impl Language {
+    fn target(self) -> tileops_codegen::Target {
+        match self {
+            Language::Python => tileops_codegen::Target::Python,
+            Language::Rust => tileops_codegen::Target::Rust,
+        }
+    }
 }
 
 /// Exit codes: 0 all is well, 1 the manifest has defects or the output is stale, 2 the program could not do its work.
@@ -60,7 +72,7 @@ fn say(line: &str) {
 }
 
 fn run(arguments: &Arguments) -> Result<bool> {
-    let Target::Python = arguments.target;
+    let target = arguments.target.target();
     let workspace = Workspace::new(read_manifest(&arguments.manifest)?);
     let analyses = workspace.entries().iter().map(|entry| workspace.analyze(entry)).collect();
     let report = workspace.finish(analyses);
@@ -69,7 +81,18 @@ fn run(arguments: &Arguments) -> Result<bool> {
     if !workspace.entries().iter().any(|entry| entry.name.as_deref().is_some_and(select)) {
         bail!("no op of `{}` is selected", arguments.manifest.display());
     }
-    let files = match emit_python(&workspace, &report, &select) {
+    // A module is written whole, with the ops beside those that were asked for.
+    let family = |analysis: &EntryAnalysis| analysis.entry.family.valid().map(|family| family.value.clone());
+    let chosen: Vec<_> = report.analyses.iter().filter(|a| select(&a.entry.name.value)).filter_map(family).collect();
+    let in_module = |name: &str| {
+        report.analyses.iter().any(|a| &*a.entry.name.value == name && family(a).is_some_and(|f| chosen.contains(&f)))
+    };
+    let partial = arguments.op.is_some() && !arguments.stdout;
+    let emitted = match partial {
+        true => emit(target, &workspace, &report, &in_module),
+        false => emit(target, &workspace, &report, &select),
+    };
+    let mut files = match emitted {
         Ok(files) => files,
         Err(refusals) => {
             refusals.iter().for_each(|refusal| say(&described(refusal)));
@@ -77,10 +100,14 @@ fn run(arguments: &Arguments) -> Result<bool> {
             return Ok(false);
         }
     };
+    if partial {
+        // The module that lists the others is of the whole manifest.
+        files.retain(|file| file.path != "mod.rs");
+    }
     match &arguments.out {
         Some(out) if arguments.check => check(&files, out, arguments),
-        Some(out) => write(&files, out).map(|()| true),
-        None => print(&files).map(|()| true),
+        Some(out) => write(&files, out, arguments).map(|()| true),
+        None => print(&files, target).map(|()| true),
     }
 }
 
@@ -112,8 +139,9 @@ fn read_manifest(folder: &Path) -> Result<Vec<SourceFile>> {
 }
 
 /// The Python files of the package as they are: their names and texts.
-fn existing(out: &Path) -> Result<BTreeMap<String, String>> {
+fn existing(out: &Path, target: tileops_codegen::Target) -> Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
+    let suffix = format!(".{}", target.extension());
     let listed = match std::fs::read_dir(out) {
         Ok(listed) => listed,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
@@ -121,7 +149,7 @@ fn existing(out: &Path) -> Result<BTreeMap<String, String>> {
     };
     for item in listed {
         let path = item.with_context(|| format!("cannot list `{}`", out.display()))?.path();
-        let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|name| name.ends_with(".py")) else {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|name| name.ends_with(&suffix)) else {
             continue;
         };
         let text = std::fs::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
@@ -130,17 +158,23 @@ fn existing(out: &Path) -> Result<BTreeMap<String, String>> {
     Ok(found)
 }
 
-/// The files that an earlier manifest had and this one has not.
-fn superfluous<'e>(files: &[EmittedFile], existing: &'e BTreeMap<String, String>) -> Vec<&'e str> {
+/// The files that an earlier manifest had and this one has not. Where only some modules are written, nothing is known of
+/// the others.
+fn gone<'e>(files: &[EmittedFile], existing: &'e BTreeMap<String, String>, arguments: &Arguments) -> Vec<&'e str> {
+    if arguments.op.is_some() {
+        return Vec::new();
+    }
+    let header = arguments.target.target().header();
     existing
         .iter()
-        .filter(|(name, text)| text.starts_with(HEADER) && !files.iter().any(|file| file.path == **name))
+        .filter(|(name, text)| text.starts_with(header) && !files.iter().any(|file| file.path == **name))
         .map(|(name, _)| name.as_str())
         .collect()
 }
 
 fn check(files: &[EmittedFile], out: &Path, arguments: &Arguments) -> Result<bool> {
-    let existing = existing(out)?;
+    let target = arguments.target.target();
+    let existing = existing(out, target)?;
     let mut stale = false;
     let mut tell = |name: &str, what: &str| {
         stale = true;
@@ -153,26 +187,28 @@ fn check(files: &[EmittedFile], out: &Path, arguments: &Arguments) -> Result<boo
             Some(_) => {}
         }
     }
-    superfluous(files, &existing).into_iter().for_each(|name| tell(name, "has no family in the manifest any more"));
+    gone(files, &existing, arguments).into_iter().for_each(|name| tell(name, "has no family in the manifest any more"));
     if stale {
         say(&format!(
-            "to mend it: tileops-codegen --manifest {} --target python --out {}",
+            "to mend it: tileops-codegen --manifest {} --target {} --out {}",
             arguments.manifest.display(),
+            target.name(),
             out.display()
         ));
     }
     Ok(!stale)
 }
 
-fn write(files: &[EmittedFile], out: &Path) -> Result<()> {
+fn write(files: &[EmittedFile], out: &Path, arguments: &Arguments) -> Result<()> {
+    let target = arguments.target.target();
     std::fs::create_dir_all(out).with_context(|| format!("cannot make `{}`", out.display()))?;
-    let existing = existing(out)?;
+    let existing = existing(out, target)?;
     for file in files {
         let path = out.join(&file.path);
         match existing.get(&file.path) {
             Some(text) if *text == file.text => continue,
             // An empty `__init__.py` is nobody's work.
-            Some(text) if !text.starts_with(HEADER) && !text.trim().is_empty() => {
+            Some(text) if !text.starts_with(target.header()) && !text.trim().is_empty() => {
                 bail!("`{}` was not written by tileops-codegen; move it away or choose another folder", path.display());
             }
             _ => {}
@@ -184,7 +220,7 @@ fn write(files: &[EmittedFile], out: &Path) -> Result<()> {
         readable(temporary.as_file())?;
         temporary.persist(&path).with_context(|| format!("cannot write `{}`", path.display()))?;
     }
-    for name in superfluous(files, &existing) {
+    for name in gone(files, &existing, arguments) {
         let path = out.join(name);
         std::fs::remove_file(&path).with_context(|| format!("cannot remove `{}`", path.display()))?;
     }
@@ -203,10 +239,11 @@ fn readable(_: &std::fs::File) -> Result<()> {
     Ok(())
 }
 
-fn print(files: &[EmittedFile]) -> Result<()> {
+fn print(files: &[EmittedFile], target: tileops_codegen::Target) -> Result<()> {
+    let comment = if target == tileops_codegen::Target::Rust { "//" } else { "#" };
     let mut out = std::io::stdout().lock();
     for file in files {
-        let result = write!(out, "# {}\n{}", file.path, file.text);
+        let result = write!(out, "{comment} {}\n{}", file.path, file.text);
         match result {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(()),
             result => result.context("cannot print")?,

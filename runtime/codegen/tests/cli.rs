@@ -71,6 +71,47 @@ fn a_manifest_with_defects_is_refused_with_all_of_them() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("class PresenceFwdOp(Op):"));
 }
 
+/// An op's module is written whole, and no other is touched.
+#[test]
+fn one_op_is_written_with_its_module_alone() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (manifest, out) = (folder.path().join("manifest"), folder.path().join("ops"));
+    std::fs::create_dir(&manifest).expect("a folder can be made");
+    for (name, family) in [("one.yaml", "one"), ("two.yaml", "two")] {
+        let op = format!("{}FwdOp", if family == "one" { "One" } else { "Two" });
+        let text = std::fs::read_to_string(forms().join("forms.yaml")).expect("the forms can be read");
+        let entry = text.split("\n\n").find(|entry| entry.starts_with("PlainFwdOp")).expect("an entry");
+        let text = entry.replace("PlainFwdOp", &op).replace("family: forms", &format!("family: {family}"));
+        std::fs::write(manifest.join(name), text).expect("a file can be written");
+    }
+    let shown = out.display().to_string();
+    for (target, extension, listing) in [("rust", "rs", "mod.rs"), ("python", "py", "__init__.py")] {
+        let run = |arguments: &[&str]| {
+            let output = Command::new(env!("CARGO_BIN_EXE_tileops-codegen"))
+                .args(["--target", target, "--out", &shown, "--manifest"])
+                .arg(&manifest)
+                .args(arguments)
+                .output()
+                .expect("the program runs");
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        assert_eq!(run(&[]).0, Some(0));
+        let (one, two) = (out.join(format!("one.{extension}")), out.join(format!("two.{extension}")));
+        let text = std::fs::read_to_string(&two).expect("the module can be read");
+        assert!(out.join(listing).exists());
+        for module in [&one, &two] {
+            let edited = std::fs::read_to_string(module).expect("the module can be read") + "\n";
+            std::fs::write(module, edited).expect("a file can be written");
+        }
+        let (code, error) = run(&["--op", "Two*", "--check"]);
+        assert!(code == Some(1) && error.contains("two.") && !error.contains("one."), "{error}");
+        assert_eq!(run(&["--op", "Two*"]).0, Some(0));
+        assert_eq!(std::fs::read_to_string(&two).expect("the module can be read"), text);
+        let (code, error) = run(&["--check"]);
+        assert!(code == Some(1) && error.contains("one.") && !error.contains("two."), "{error}");
+    }
+}
+
 #[test]
 fn what_cannot_be_done_is_said() {
     let (output, error) = run(Path::new("/nowhere"), &["--stdout"]);

@@ -13,7 +13,7 @@ use tileops_analyzer::model::{Fact, Formula, TensorRole};
 use tileops_analyzer::roofline::{Bytes, RooflineBody};
 use tileops_analyzer::workload::Call;
 use tileops_analyzer::workspace::{Report, SourceFile, Workspace};
-use tileops_codegen::emit_python;
+use tileops_codegen::{Target, emit};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -236,7 +236,7 @@ fn cases(report: &Report) -> Vec<Json> {
 /// Emits `manifest`, runs every call, and gives what the driver prints.
 fn driven(manifest: &Path) -> Json {
     let (workspace, report) = analyzed(manifest);
-    let files = emit_python(&workspace, &report, &|_| true).expect("the manifest is emitted");
+    let files = emit(Target::Python, &workspace, &report, &|_| true).expect("the manifest is emitted");
     let folder = tempfile::tempdir().expect("a folder can be made");
     let package = folder.path().join("emitted");
     std::fs::create_dir(&package).expect("a folder can be made");
@@ -270,7 +270,7 @@ fn emitted_python_agrees_with_the_analyzer_on_every_row_and_on_bad_calls() {
 fn each_form_is_written_as_expected_and_works() {
     let forms = root().join("runtime/codegen/tests/forms");
     let (workspace, report) = analyzed(&forms);
-    let files = emit_python(&workspace, &report, &|_| true).expect("the forms are emitted");
+    let files = emit(Target::Python, &workspace, &report, &|_| true).expect("the forms are emitted");
     let text = &files.iter().find(|file| file.path == "forms.py").expect("a module a family").text;
     let expected = forms.join("expected.py");
     if std::env::var_os("UPDATE_EXPECTED").is_some() {

@@ -31,18 +31,18 @@ pub type Outputs = Vec<(&'static str, Option<Tensor>)>;
 #[derive(Debug)]
 pub struct Run<'a> {
     arguments: &'a Arguments,
-    constructed: &'a [(&'static str, Option<Tensor>)],
+    constructed: Vec<(&'static str, Option<&'a Tensor>)>,
     pub(crate) stages: Vec<Stage>,
 }
 
 impl<'a> Run<'a> {
-    pub(crate) fn new(arguments: &'a Arguments, constructed: &'a [(&'static str, Option<Tensor>)]) -> Self {
+    pub(crate) fn new(arguments: &'a Arguments, constructed: Vec<(&'static str, Option<&'a Tensor>)>) -> Self {
         Run { arguments, constructed, stages: Vec::new() }
     }
 
     /// The tensor passed as `name` in the call or in the construction, with its storage.
     pub fn tensor(&self, name: &str) -> Option<&'a Tensor> {
-        let constructed = || self.constructed.iter().find(|(known, _)| *known == name).and_then(|(_, t)| t.as_ref());
+        let constructed = || self.constructed.iter().find(|(known, _)| *known == name).and_then(|(_, t)| *t);
         self.arguments.get(name).or_else(constructed)
     }
 

@@ -54,17 +54,18 @@ pub trait Op: Send {
     /// The FLOPs and the bytes of the last completed call, computed anew each time.
     fn eval_roofline(&self) -> Result<Roofline, OpError>;
 
-    /// The read half of the bytes, where it follows from the effects of the signature.
-    fn derived_read_bytes(&self) -> Option<Result<u128, OpError>> {
-        None
+    /// The bytes that `call` reads, where that follows from the effects of the signature.
+    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        let _ = call;
+        Ok(None)
     }
 
     /// What the op's author declares in code.
     fn declared(&self) -> Declared;
 
     /// The tensors of the construction.
-    fn constructed(&self) -> &[(&'static str, Option<Tensor>)] {
-        &[]
+    fn constructed(&self) -> Vec<(&'static str, Option<&Tensor>)> {
+        Vec::new()
     }
 
     /// What it has besides its parameters.
@@ -114,11 +115,14 @@ pub trait Op: Send {
 
     /// The bytes that the last call reads; nothing for an op that declares no read half.
     fn eval_roofline_read_bytes(&self) -> Option<Result<u128, OpError>> {
-        match self.declared().read_bytes {
-            Some(read_bytes) => {
-                Some(self.completed_call().and_then(|call| natural(self.name(), "roofline.bytes", read_bytes(call)?)))
-            }
-            None => self.derived_read_bytes(),
+        let read = self.completed_call().and_then(|call| match self.declared().read_bytes {
+            Some(read_bytes) => read_bytes(call).map(Some),
+            None => self.derived_read_bytes(call),
+        });
+        match read {
+            Ok(None) => None,
+            Ok(Some(bytes)) => Some(natural(self.name(), "roofline.bytes", bytes)),
+            Err(error) => Some(Err(error)),
         }
     }
 
@@ -134,10 +138,10 @@ pub trait Op: Send {
 /// Whether the call has data: its tensors have elements, all of them. Nothing where there is no tensor to tell it.
 fn has_data(
     op: &'static str,
-    constructed: &[(&'static str, Option<Tensor>)],
+    constructed: Vec<(&'static str, Option<&Tensor>)>,
     arguments: &Arguments,
 ) -> Result<Option<bool>, OpError> {
-    let constructed = constructed.iter().filter_map(|(name, tensor)| tensor.as_ref().map(|tensor| (*name, tensor)));
+    let constructed = constructed.into_iter().filter_map(|(name, tensor)| Some((name, tensor?)));
     let passed = arguments.tensors.iter().map(|(name, tensor)| (name.as_str(), tensor));
     let tensors: Vec<_> = constructed.chain(passed).chain(arguments.out().map(|out| ("out", out))).collect();
     if tensors.is_empty() {
@@ -194,6 +198,17 @@ pub struct Registration {
     pub family: &'static str,
     /// Constructs it.
     pub new: fn(&Params) -> Result<Box<dyn Op>, OpError>,
+}
+
+impl Registration {
+    /// The op `name` of `family`, which `new` constructs.
+    pub const fn new(
+        new: fn(&Params) -> Result<Box<dyn Op>, OpError>,
+        name: &'static str,
+        family: &'static str,
+    ) -> Self {
+        Registration { name, family, new }
+    }
 }
 
 /// The ops of a manifest, sorted by name.

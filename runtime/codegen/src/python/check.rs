@@ -3,102 +3,17 @@
 use std::sync::Arc;
 
 use tileops_analyzer::analysis::EntryAnalysis;
-use tileops_analyzer::check::{Anchor, Branch, Place as At, Point, Step, SymbolRole};
+use tileops_analyzer::check::{Anchor, Branch, Place as At, Step, SymbolRole};
 use tileops_analyzer::eval::free_names;
-use tileops_analyzer::expr::{Axis, Expr, ExprKind, Shape, ShapeKind};
+use tileops_analyzer::expr::{Axis, Expr, ExprKind};
 use tileops_analyzer::lang::{DType, Kind};
 use tileops_analyzer::model::{Condition, Fact, Signature, Tensor, TensorRole};
 
-use super::expr::{Level, Place, Printer, attribute, braced, can_fail, identifier, negated, parenthesized, string};
+use super::expr::{Level, Place, Printer, attribute, braced, identifier, parenthesized, string};
 use super::tree::{Arms, branches};
 use super::{declared, header, refuse};
-use crate::layout::{Doc, Stmt};
-
-/// The most points that a method has branches for.
-const MOST_POINTS: usize = 1024;
-
-/// A refinement that discriminants alone decide.
-pub(super) struct Restriction<'a> {
-    pub(super) expr: &'a Expr,
-    pub(super) path: Arc<str>,
-    /// Whether it reads parameters only.
-    pub(super) params_only: bool,
-}
-
-pub(super) fn restrictions(analysis: &EntryAnalysis) -> Vec<Restriction<'_>> {
-    let Some(signature) = analysis.entry.signature.valid() else { return Vec::new() };
-    let discriminants = analysis.checked.discriminants();
-    let points = analysis.checked.points_over(&deciding(analysis, signature), MOST_POINTS);
-    let formulas = signature.shape_rules.items().iter().enumerate();
-    let found = formulas.filter_map(|(position, rule)| {
-        let formula = rule.valid()?;
-        let names = free_names(&formula.expr);
-        let own = names.iter().all(|name| discriminants.iter().any(|d| d.name == *name));
-        let holds = |point: &Point| {
-            let branch = analysis.checked.branch(point);
-            let rule = branch.rules.iter().find(|rule| rule.position == position);
-            rule.is_some_and(|rule| rule.expr.kind == ExprKind::Bool(true))
-        };
-        let decided = own && points.iter().all(holds);
-        let params_only =
-            names.iter().all(|name| analysis.scope.get(name).is_some_and(|symbol| symbol.role == SymbolRole::Param));
-        decided.then(|| Restriction { expr: &formula.expr, path: formula.path.clone(), params_only })
-    });
-    found.collect()
-}
-
-fn tensors(signature: &Signature) -> impl Iterator<Item = &Tensor> {
-    let construction = signature.params.items().iter().filter_map(|param| match &param.role {
-        tileops_analyzer::model::ParamRole::Tensor(tensor) => Some(&**tensor),
-        tileops_analyzer::model::ParamRole::Value { .. } => None,
-    });
-    construction.chain(signature.inputs.items()).chain(signature.outputs.items())
-}
-
-fn shape_names(shape: &Shape, names: &mut Vec<Arc<str>>) {
-    match &shape.kind {
-        ShapeKind::Axes(axes) => {
-            axes.iter().for_each(|(Axis::One(expr) | Axis::Splice(expr))| names.extend(free_names(expr)));
-        }
-        ShapeKind::Family(_, arguments) => arguments.iter().for_each(|expr| names.extend(free_names(expr))),
-        ShapeKind::Error(_) => {}
-    }
-}
-
-/// The discriminants that something of the signature reads, and the tensors that may be absent.
-fn deciding(analysis: &EntryAnalysis, signature: &Signature) -> Vec<Arc<str>> {
-    let mut read: Vec<Arc<str>> = Vec::new();
-    for tensor in tensors(signature) {
-        read.push(tensor.name.value.clone());
-        read.extend(tensor.dtype.valid().iter().flat_map(|formula| free_names(&formula.expr)));
-        if let Fact::Valid(Condition::When(formula), _) = &tensor.optional {
-            read.extend(free_names(&formula.expr));
-        }
-        if let Fact::Valid(shape, _) = &tensor.shape {
-            shape_names(shape, &mut read);
-        }
-    }
-    for family in signature.types.items() {
-        for case in family.cases.items().iter().filter_map(Fact::valid) {
-            if let Fact::Valid(shape, _) = &case.is {
-                shape_names(shape, &mut read);
-            }
-        }
-    }
-    for rule in signature.shape_rules.items().iter().filter_map(Fact::valid) {
-        read.extend(free_names(&rule.expr));
-    }
-    for item in signature.lets.items() {
-        read.extend(item.value.valid().iter().flat_map(|formula| free_names(&formula.expr)));
-    }
-    let mut names: Vec<Arc<str>> = Vec::new();
-    for discriminant in analysis.checked.discriminants() {
-        if read.contains(&discriminant.name) && !names.contains(&discriminant.name) {
-            names.push(discriminant.name.clone());
-        }
-    }
-    names
-}
+use crate::layout::{Doc, Stmt, flat};
+use crate::shared::{MOST_POINTS, can_fail, deciding, negated, restrictions, tensors};
 
 /// The local that holds what is known of a tensor.
 fn info(name: &str) -> String {
@@ -672,15 +587,5 @@ impl Arm<'_> {
             _ => Doc::display("(", items, ")"),
         };
         (doc, plain)
-    }
-}
-
-/// A short text on one line, for what is inside another.
-fn flat(doc: &Doc) -> String {
-    match doc {
-        Doc::Text(text) => text.clone(),
-        Doc::Line | Doc::IfBroken(_) => String::new(),
-        Doc::Space => " ".to_owned(),
-        Doc::Cat(items) | Doc::Group(items) | Doc::Indent(items) => items.iter().map(flat).collect(),
     }
 }

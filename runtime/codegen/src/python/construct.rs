@@ -5,9 +5,10 @@ use tileops_analyzer::check::{Scope, value_of_node};
 use tileops_analyzer::lang::Kind;
 use tileops_analyzer::model::{Condition, Fact, ParamRole};
 
-use super::expr::{Place, Printer, attribute, braced, can_fail, negated, string, value};
-use super::{check, header, refuse};
+use super::expr::{Place, Printer, attribute, braced, string, value};
+use super::{header, refuse};
 use crate::layout::{Doc, Stmt};
+use crate::shared::{can_fail, negated, restrictions};
 
 pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
     let Some(signature) = analysis.entry.signature.valid() else { return Err("it has no signature".to_owned()) };
@@ -57,7 +58,7 @@ pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
         positional.extend(by_name);
     }
     let printer = Printer { scope: &analysis.scope, place: Place::Check, fields: None };
-    for rule in check::restrictions(analysis).into_iter().filter(|rule| rule.params_only) {
+    for rule in restrictions(analysis).into_iter().filter(|rule| rule.params_only) {
         body.push(Stmt::Block(
             printer.statement("if ", &negated(rule.expr), ":"),
             vec![refuse(&rule.path, &format!("`{}` does not hold", braced(&rule.expr.to_string())))],

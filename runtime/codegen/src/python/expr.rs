@@ -1,7 +1,7 @@
 //! Expressions of the manifest as expressions of Python.
 
 use tileops_analyzer::check::{Scope, SymbolRole};
-use tileops_analyzer::expr::{BinaryOp, BoolOp, Call, CompareOp, Expr, ExprKind, UnaryOp};
+use tileops_analyzer::expr::{BinaryOp, BoolOp, Call, Expr, ExprKind, UnaryOp};
 use tileops_analyzer::lang::{Constructor, DType, Kind, Value};
 
 use crate::layout::Doc;
@@ -441,64 +441,4 @@ pub(crate) fn parenthesized(prefix: &str, doc: Doc, suffix: &str, loose: bool) -
         Doc::IfBroken(")"),
         Doc::text(suffix),
     ])
-}
-
-/// The negation of a condition.
-pub(crate) fn negated(expr: &Expr) -> Expr {
-    let kind = match &expr.kind {
-        ExprKind::Unary(UnaryOp::Not, operand) => return (**operand).clone(),
-        ExprKind::Compare(first, rest) if rest.len() == 1 => {
-            let rest = rest
-                .iter()
-                .map(|(op, operand)| {
-                    let mut op = op.clone();
-                    op.value = match op.value {
-                        CompareOp::Eq => CompareOp::Ne,
-                        CompareOp::Ne => CompareOp::Eq,
-                        CompareOp::Lt => CompareOp::Ge,
-                        CompareOp::Le => CompareOp::Gt,
-                        CompareOp::Gt => CompareOp::Le,
-                        CompareOp::Ge => CompareOp::Lt,
-                        CompareOp::In => CompareOp::NotIn,
-                        CompareOp::NotIn => CompareOp::In,
-                    };
-                    (op, operand.clone())
-                })
-                .collect();
-            ExprKind::Compare(first.clone(), rest)
-        }
-        _ => ExprKind::Unary(UnaryOp::Not, Box::new(expr.clone())),
-    };
-    Expr::new(kind, expr.range)
-}
-
-/// Whether an operation in `expr` has arguments at which it has no value.
-pub(crate) fn can_fail(expr: &Expr) -> bool {
-    const TOTAL: &[&str] = &[
-        "len",
-        "prod",
-        "sum",
-        "all",
-        "category",
-        "promote_int_to_float",
-        "coalesce_dtype",
-        "present",
-        "bytes",
-        "representable",
-    ];
-    let mut open = vec![expr];
-    while let Some(expr) = open.pop() {
-        match &expr.kind {
-            ExprKind::Binary(BinaryOp::FloorDiv | BinaryOp::Mod, _, right)
-                if !matches!(right.kind, ExprKind::Int(1..)) =>
-            {
-                return true;
-            }
-            ExprKind::Call(call) if !TOTAL.contains(&&*call.callee.value) => return true,
-            ExprKind::Index(..) => return true,
-            _ => {}
-        }
-        expr.for_each_child(&mut |child| open.push(child));
-    }
-    false
 }

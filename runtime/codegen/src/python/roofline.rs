@@ -5,10 +5,11 @@ use tileops_analyzer::check::SymbolRole;
 use tileops_analyzer::eval::free_names;
 use tileops_analyzer::roofline::{Bytes, RooflineBody};
 
-use super::expr::{Place, Printer, can_fail, identifier, string};
+use super::expr::{Place, Printer, identifier, string};
 use super::tree::{Arms, branches};
 use super::{declared, expr};
 use crate::layout::{Doc, Stmt};
+use crate::shared::can_fail;
 
 pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
     let Some(plan) = &analysis.plan else { return Err("its roofline has no plan".to_owned()) };
