@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use similar::TextDiff;
-use tileops_analyzer::db::AnalysisDb;
+use tileops_analyzer::db::{AnalysisDb, FileText};
 use tileops_analyzer::fix::{self, Applicability};
 use tileops_analyzer::workspace::{FileKind, FileReport, Located};
 
@@ -167,7 +167,12 @@ pub(crate) fn fixable(checker: &Checker<'_>, group: &Group, known: &Known) -> Op
 fn database(group: &Group) -> AnalysisDb {
     let mut db = AnalysisDb::default();
     db.set_formulas(group.workspace.formulas().clone());
-    db.set_files(group.workspace.files().iter().map(|file| (file.path.clone(), file.text.clone(), file.configured)));
+    db.set_files(group.workspace.files().iter().map(|file| FileText {
+        path: file.path.clone(),
+        text: file.text.clone(),
+        configured: file.configured,
+        open: true,
+    }));
     db
 }
 

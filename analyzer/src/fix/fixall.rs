@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Applicability, Fix, apply, fixes};
-use crate::db::AnalysisDb;
+use crate::db::{AnalysisDb, FileText};
 use crate::ide::Edit;
 use crate::text::TextRange;
 use crate::workspace::{FileKind, Located};
@@ -68,7 +68,8 @@ pub fn fix_all_aside(
         return None;
     }
     let siblings = db.siblings(path).into_iter().filter(|path| !is_skipped(path));
-    let texts: Vec<_> = siblings.filter_map(|path| Some((path.clone(), db.text(&path)?, true))).collect();
+    let text = |path: Arc<str>| Some(FileText { text: db.text(&path)?, path, configured: true, open: true });
+    let texts: Vec<_> = siblings.filter_map(text).collect();
     let mut aside = AnalysisDb::default();
     aside.set_formulas(db.formulas().clone());
     aside.set_files(texts);
