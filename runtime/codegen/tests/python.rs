@@ -262,7 +262,6 @@ fn emitted_python_agrees_with_the_analyzer_on_every_row_and_on_bad_calls() {
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), shown.join("\n"));
     let count = |name: &str| found["counts"][name].as_u64().unwrap_or(0);
     assert!(count("calls") >= 100 && count("refused") >= 2000 && count("accepted") >= 100, "{}", found["counts"]);
-    golden(&found["prices"]);
 }
 
 /// What is written for each form of the language, as it was last looked at. With `UPDATE_EXPECTED` set it is written anew.
@@ -292,24 +291,4 @@ fn the_corpus_is_emitted_and_agrees() {
     let problems = found["problems"].as_array().expect("a list");
     let shown: Vec<String> = problems.iter().take(20).map(Json::to_string).collect();
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), shown.join("\n"));
-}
-
-/// The values computed by hand in `tests/goldens.md`, and that file's own arithmetic.
-fn golden(prices: &Json) {
-    let text = std::fs::read_to_string(root().join("tests/goldens.md")).expect("the golden values can be read");
-    let mut wrong = Vec::new();
-    let mut count = 0;
-    for row in text.lines().filter(|line| line.starts_with("| `")) {
-        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
-        let [case, flops, bytes] = cells[..] else { panic!("a row has three cells: {row}") };
-        let value = |cell: &str| cell.rsplit('=').next().unwrap_or_default().replace([' ', ','], "");
-        let expected = json!([value(flops), value(bytes)]);
-        let found = &prices[case.trim_matches('`')];
-        if *found != expected {
-            wrong.push(format!("{case}: {found}, by hand {expected}"));
-        }
-        count += 1;
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(count >= 40, "there are {count}");
 }

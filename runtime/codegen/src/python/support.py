@@ -97,6 +97,15 @@ class CheckedCall:
             return self.tensors[name] is not None
         return self.params[name] is not None
 
+    def contents(self, name: str) -> list[int]:
+        """The contents of a metadata tensor, row-major; a call on descriptions has none."""
+        values = self.values[name]
+        if hasattr(values, "tolist"):
+            values = values.tolist()
+        if not isinstance(values, (list, tuple)):
+            raise OpNotAvailableError(f"{self.op}: the values of `{name}` are not known")
+        return flat(values)
+
     def bytes(self, name: str) -> int:
         tensor = self.tensors[name]
         if tensor is None:
@@ -146,6 +155,13 @@ class Op:
         if any(extent < 0 for extent in shape):
             raise self._refuse(declaration, f"its shape {show(shape)} has a negative extent")
         return TensorInfo(shape, dtype)
+
+
+def flat(values: Sequence[Any]) -> list[int]:
+    """The integers of nested sequences, in their order."""
+    if values and isinstance(values[0], (list, tuple)):
+        return [value for row in values for value in flat(row)]
+    return list(values)
 
 
 def show(shape: Sequence[int]) -> str:

@@ -1,0 +1,100 @@
+//! `tests/goldens.md`: values computed by hand.
+
+use std::collections::BTreeSet;
+
+use crate::manifest::OURS;
+use crate::python::PRICES;
+
+/// The rows of the tables: the row's id, and the cells with FLOPs and bytes.
+pub(crate) fn goldens(text: &str) -> impl Iterator<Item = (&str, &str, &str)> {
+    text.lines().filter(|line| line.starts_with("| `")).map(|row| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [row, flops, bytes] = cells[..] else { panic!("a row has three cells: {row}") };
+        (row.trim_matches('`'), flops, bytes)
+    })
+}
+
+fn text() -> String {
+    std::fs::read_to_string(tileops_tests::root().join("tests/goldens.md")).expect("the golden values can be read")
+}
+
+/// The result that a cell states, behind the last `=`.
+pub(crate) fn stated(cell: &str) -> i128 {
+    let number = cell.rsplit('=').next().unwrap_or_default().replace([' ', ','], "");
+    number.parse().unwrap_or_else(|_| panic!("`{cell}` ends in no number"))
+}
+
+#[test]
+fn rows_cost_what_was_computed_by_hand() {
+    let text = text();
+    let mut wrong = Vec::new();
+    let mut families = BTreeSet::new();
+    let mut count = 0;
+    for (row, flops, bytes) in goldens(&text) {
+        let price = PRICES.get(row).unwrap_or_else(|| panic!("the manifest has no row `{row}`"));
+        if *price != (stated(flops), stated(bytes)) {
+            wrong.push(format!("{row}: {price:?}, by hand {flops} and {bytes}"));
+        }
+        let op = row.split(' ').next().unwrap_or_default();
+        let entry = OURS.report.analyses.iter().map(|a| &a.entry).find(|entry| &*entry.name.value == op);
+        families.extend(entry.and_then(|entry| entry.family.valid()).map(|family| family.value.to_string()));
+        count += 1;
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count >= 40, "there are {count}");
+    let all: BTreeSet<String> =
+        OURS.report.analyses.iter().filter_map(|a| a.entry.family.valid()).map(|f| f.value.to_string()).collect();
+    assert_eq!(families, all, "each family has golden rows");
+}
+
+#[test]
+fn the_arithmetic_gives_the_results() {
+    let text = text();
+    for (row, flops, bytes) in goldens(&text) {
+        for cell in [flops, bytes] {
+            let Some((arithmetic, _)) = cell.rsplit_once('=') else { continue };
+            assert_eq!(evaluated(arithmetic), stated(cell), "{row}: {cell}");
+        }
+    }
+}
+
+/// Sums, differences and products of integers, with parentheses.
+fn evaluated(text: &str) -> i128 {
+    let spaced = ["(", ")", "*", "+", "-"].iter().fold(text.to_owned(), |text, c| text.replace(c, &format!(" {c} ")));
+    let tokens: Vec<&str> = spaced.split_whitespace().collect();
+    let mut at = 0;
+    let result = sum(&tokens, &mut at);
+    assert_eq!(at, tokens.len(), "`{text}` is no arithmetic");
+    result
+}
+
+fn sum(tokens: &[&str], at: &mut usize) -> i128 {
+    let mut result = product(tokens, at);
+    while let Some(&sign @ ("+" | "-")) = tokens.get(*at) {
+        *at += 1;
+        let term = product(tokens, at);
+        result += if sign == "+" { term } else { -term };
+    }
+    result
+}
+
+fn product(tokens: &[&str], at: &mut usize) -> i128 {
+    let mut result = factor(tokens, at);
+    while tokens.get(*at) == Some(&"*") {
+        *at += 1;
+        result *= factor(tokens, at);
+    }
+    result
+}
+
+fn factor(tokens: &[&str], at: &mut usize) -> i128 {
+    let token = tokens.get(*at).copied().unwrap_or_default();
+    *at += 1;
+    if token != "(" {
+        return token.replace(',', "").parse().unwrap_or_else(|_| panic!("`{token}` is no number"));
+    }
+    let result = sum(tokens, at);
+    assert_eq!(tokens.get(*at), Some(&")"), "a parenthesis is not closed");
+    *at += 1;
+    result
+}
