@@ -10,13 +10,15 @@ use super::hover::{describe_builtin, describe_dtype};
 use super::mentions::{adt_of, formals, literals, role_noun};
 use super::site::{Due, Holds, Items, Names, Owner, Part, Site, descend, is_tensor, root};
 use crate::analysis::parse;
-use crate::check::{CallRole, Inference, Position, Scope, value_of_node};
+use crate::check::{CallRole, FamilySymbol, Inference, Point, Position, Scope, Symbol, SymbolRole, value_of_node};
 use crate::db::AnalysisDb;
 use crate::defect::{Findings, all_codes, codes, find_code};
-use crate::expr::{ExprKind, parse_expression, parse_shape};
-use crate::lang::builtins::{self, Builtin, Gives, Passing, Role, Takes};
+use crate::eval::fold;
+use crate::expr::{Expr, ExprKind, ShapeKind, parse_expression, parse_shape};
+use crate::lang::builtins::{self, Builtin, Gives, METADATA_DTYPES, Passing, Role, Takes};
 use crate::lang::{DType, DTypeSet, Kind, Literals, Value};
 use crate::model::schema::{self, Form, INDEX_KINDS, Key, Section};
+use crate::model::{Condition, Entry};
 use crate::syntax::{EntryTree, Node, NodeKind, Scalar, ScalarStyle, parse_entry};
 use crate::text::{TextRange, TextSize};
 
@@ -107,6 +109,9 @@ pub struct Completion {
     pub snippet: Option<String>,
 }
 
+/// What can stand between two operands.
+const KEYWORDS: [&str; 6] = ["in", "not in", "and", "or", "if", "else"];
+
 /// The name that stands for the cursor.
 const MARK: &str = "zzcursorzz";
 
@@ -124,6 +129,7 @@ pub fn completions(db: &AnalysisDb, path: &str, offset: TextSize) -> Vec<Complet
         return found;
     }
     let start = before.rfind(|c| !is_word(c)).map_or(0, |i| i + before[i..].chars().next().map_or(1, char::len_utf8));
+    let start = behind_escape(&before[line.min(start)..], line.min(start), start).min(at);
     let end = at + after.find(|c| !is_word(c)).unwrap_or(after.len());
     let size = |at: usize| TextSize::try_from(at).unwrap_or_default();
     let range = site.global(TextRange::new(size(start), size(end)));
@@ -147,7 +153,15 @@ pub fn completions(db: &AnalysisDb, path: &str, offset: TextSize) -> Vec<Complet
     for text in patched {
         let tree = parse_entry(&text);
         let broken = tree.findings.defects.iter().any(|defect| defect.code == &codes::YAML_SYNTAX);
-        let mut work = Work { site: &site, range, found: Vec::new(), in_flow: !open.is_empty(), column: start - line };
+        let mut work = Work {
+            site: &site,
+            range,
+            found: Vec::new(),
+            in_flow: !open.is_empty(),
+            column: start - line,
+            quotes_calls: false,
+            bears_commas: true,
+        };
         work.complete(&text, &tree, size(start + 1));
         work.found.retain(|completion| completion.label != MARK);
         if !work.found.is_empty() {
@@ -160,6 +174,25 @@ pub fn completions(db: &AnalysisDb, path: &str, offset: TextSize) -> Vec<Complet
         }
     }
     best
+}
+
+/// Where a word starts that was found to start at `start`, where an escape of a double-quoted text stands there: `\x20M`.
+/// `text` begins at `from` and ends at the cursor.
+fn behind_escape(text: &str, from: usize, start: usize) -> usize {
+    let before = text.get(..start - from).unwrap_or("");
+    let slashes = before.len() - before.trim_end_matches('\\').len();
+    if slashes % 2 == 0 || !closers(before.trim_end_matches('\\')).starts_with('"') {
+        return start;
+    }
+    let letter = text.get(start - from..).and_then(|rest| rest.chars().next());
+    start
+        + match letter {
+            Some('x') => 3,
+            Some('u') => 5,
+            Some('U') => 9,
+            Some(_) => 1,
+            None => 0,
+        }
 }
 
 /// What closes the quotes and brackets that are open behind `line`.
@@ -242,6 +275,10 @@ struct Work<'a> {
     found: Vec<Completion>,
     in_flow: bool,
     column: usize,
+    /// Whether the scalar is nothing but the cursor, and plain: a call is put in quotes.
+    quotes_calls: bool,
+    /// Whether a comma is part of the scalar.
+    bears_commas: bool,
 }
 
 impl Work<'_> {
@@ -265,7 +302,7 @@ impl Work<'_> {
         let parts = descend(&tree.value, root(self.site.kind, tree), at);
         match parts.last() {
             Some(&Part::Key { node, value, mapping, due }) if mentions_mark(node) => {
-                self.keys(text, mapping, due, value.range.is_empty());
+                self.keys(text, mapping, due, value);
             }
             Some(&Part::Value { node, due }) if mentions_mark(node) => match due {
                 Due::Scalar(holds, owner) => self.values(text, tree, node, holds, owner),
@@ -277,15 +314,17 @@ impl Work<'_> {
         }
     }
 
-    fn keys(&mut self, text: &str, mapping: &Node, due: Due<'_>, adds_colon: bool) {
+    fn keys(&mut self, text: &str, mapping: &Node, due: Due<'_>, value: &Node) {
         let NodeKind::Mapping(pairs) = &mapping.kind else { return };
+        let adds_colon = value.range.is_empty();
         let present: Vec<&str> = pairs.iter().filter_map(|pair| pair.key.as_str()).collect();
         match due {
             Due::Section(section, owner) => {
                 let is = |other: &Section| std::ptr::eq(section, other);
                 let mut sections = vec![section];
                 // A parameter that says nothing yet may be either.
-                if is(&schema::VALUE_PARAM) && !present.contains(&"type") && !is_tensor(Some(mapping)) {
+                let may_be_tensor = present.iter().all(|key| *key == MARK || schema::TENSOR_PARAM.key(key).is_some());
+                if is(&schema::VALUE_PARAM) && may_be_tensor && !is_tensor(Some(mapping)) {
                     sections.push(&schema::TENSOR_PARAM);
                 }
                 let excluded = |key: &str| match key {
@@ -299,7 +338,10 @@ impl Work<'_> {
                     self.row_keys(text, mapping, &owner, &present, adds_colon);
                 }
                 for key in sections.iter().flat_map(|section| section.keys) {
-                    if !present.contains(&key.name) && !excluded(key.name) {
+                    // Only these two say that it is a tensor.
+                    let is_open = sections.len() == 2 && section.key(key.name).is_none();
+                    let is_early = is_open && !adds_colon && !matches!(key.name, "dtype" | "shape");
+                    if !present.contains(&key.name) && !excluded(key.name) && !is_early && takes(key, value) {
                         self.key(key, adds_colon);
                     }
                 }
@@ -530,7 +572,7 @@ impl Work<'_> {
             | Holds::Generator
             | Holds::Predicate => {
                 let _ = tree;
-                self.expression(node, holds, owner, &scope);
+                self.expression(node, holds, owner, (&entry, &scope));
             }
             Holds::Kernel | Holds::StageName | Holds::Qualified | Holds::Label => {}
         }
@@ -554,8 +596,41 @@ impl Work<'_> {
         let Some(scalar) = node.as_scalar() else { return };
         let before = scalar.text.split(MARK).next().unwrap_or("").trim_end();
         let is_quoted = matches!(scalar.style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted);
+        let behind = scalar.text.split(MARK).nth(1).unwrap_or("");
+        let stated: Vec<&str> = scalar.text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
+        if behind.trim_start().starts_with('[') {
+            // What takes arguments, without them.
+            let of_ints = stated.contains(&"Int");
+            let heads: &[&str] = match holds {
+                Holds::IndexKind => &["DType", "Seq"],
+                Holds::FormalKind => &["DType"],
+                Holds::Type => &["list", "tuple"],
+                _ => &[],
+            };
+            let is_due = |head: &str| match head {
+                "Seq" => of_ints || behind.trim_start() == "[]",
+                "DType" => !of_ints,
+                // A list is as long as it is.
+                "list" => !behind.contains(','),
+                _ => true,
+            };
+            for head in heads.iter().filter(|head| is_due(head)) {
+                self.add(head, CompletionKind::Type, "", "");
+            }
+            return;
+        }
+        // A literal is the author's own.
+        if before.matches('\'').count() % 2 == 1 {
+            return;
+        }
+        if before.ends_with("Seq[") && holds == Holds::IndexKind {
+            self.add("Int", CompletionKind::Type, "", "");
+            return;
+        }
         if before.ends_with(['[', '|']) && (before.contains("DType[") || holds == Holds::Type) {
-            self.dtypes(DTypeSet::ALL);
+            for dtype in DType::ALL.iter().filter(|dtype| !stated.contains(&dtype.name())) {
+                self.dtype(*dtype);
+            }
             if before.contains("DType[") {
                 return;
             }
@@ -578,6 +653,11 @@ impl Work<'_> {
                 .iter()
                 .for_each(|name| add(name, "")),
         }
+        if holds == Holds::Type && (before.is_empty() || before.ends_with('|')) {
+            for dtype in DType::ALL.iter().filter(|dtype| !stated.contains(&dtype.name())) {
+                self.dtype(*dtype);
+            }
+        }
         if holds != Holds::IndexKind && holds != Holds::FieldKind {
             for adt in self.site.adts.iter() {
                 self.found.push(Completion {
@@ -593,7 +673,7 @@ impl Work<'_> {
         }
     }
 
-    fn expression(&mut self, node: &Node, holds: Holds, owner: Owner<'_>, scope: &Scope) {
+    fn expression(&mut self, node: &Node, holds: Holds, owner: Owner<'_>, (entry, scope): (&Entry, &Scope)) {
         let Some(scalar) = node.as_scalar() else { return };
         // What is open in the expression is closed, so that what stands in it can be judged.
         let whole = format!("{}{}", scalar.text, brackets(&scalar.text));
@@ -601,14 +681,58 @@ impl Work<'_> {
         let Some(cursor) = text.find(MARK) else { return };
         let before = &text[..cursor];
         let is_plain = scalar.style == ScalarStyle::Plain;
-        let probe = Probe { scope, holds, owner, text };
-        let base = probe.defects(MARK, Some(Kind::Error));
+        // A whole plain scalar can be put in quotes; in brackets, a comma would end any other.
+        self.quotes_calls = is_plain && scalar.text.trim() == MARK;
+        self.bears_commas = !is_plain || !self.in_flow;
+        let probe = Probe { scope, holds, owner, text, entry };
+        let behind = &text[cursor + MARK.len()..];
+        let unfinished = probe.defects(MARK, Some(Kind::Error));
+        let dotted =
+            behind.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).next().unwrap_or("");
+        if let Some(rest) = dotted.strip_prefix('.')
+            && behind[dotted.len()..].starts_with('(')
+        {
+            let groups = builtins::all().iter().filter_map(|builtin| builtin.name.split_once('.'));
+            let groups: Vec<&str> = groups.filter(|(_, name)| *name == rest).map(|(group, _)| group).collect();
+            let least = groups.iter().map(|group| probe.defects(group, None)).min();
+            for group in groups.iter().filter(|group| Some(probe.defects(group, None)) == least) {
+                self.add(group, CompletionKind::Function, "", "");
+            }
+            return;
+        }
+        if behind.starts_with('[') && matches!(holds, Holds::Shape(Position::Shape)) && before.trim().is_empty() {
+            let whole = Scalar::plain(text);
+            let range = TextRange::up_to(TextSize::of(text));
+            let count = match parse_shape(&whole, range, "", &mut Findings::default()).kind {
+                ShapeKind::Family(_, arguments) => Some(arguments.len()),
+                _ => None,
+            };
+            let takes_them = |family: &&FamilySymbol| {
+                family.formals.as_ref().zip(count).is_none_or(|(formals, count)| formals.len() == count)
+            };
+            let names: Vec<&str> = scope.families().filter(takes_them).map(|family| &*family.name).collect();
+            let least = names.iter().map(|name| probe.defects(name, None)).min();
+            for name in names.iter().filter(|name| Some(probe.defects(name, None)) == least) {
+                self.add(name, CompletionKind::Type, "type family", "");
+            }
+            return;
+        }
+        if let Some(arguments) = behind.strip_prefix('(') {
+            self.callees(&probe, before, arguments.trim_start().starts_with(')'));
+            return;
+        }
+        // Where the place takes no more than some names, whatever stands for the cursor is a mistake of its own: what
+        // makes the fewest is what fits.
+        let names = scope.iter().map(|symbol| &*symbol.name).filter(|name| *name != MARK);
+        let own = formals(scope, &owner).into_iter().flatten().map(|(name, _)| &**name);
+        let least = names.chain(own).chain(KEYWORDS).chain(["True", "1"]).map(|name| probe.defects(name, None)).min();
+        let base = unfinished.min(least.unwrap_or(unfinished));
         let fits = |candidate: &str| probe.defects(candidate, None) <= base;
         if let Some(dotted) = before.strip_suffix('.') {
             let chain = dotted.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or("");
             for builtin in builtins::all() {
                 if let Some(rest) = builtin.name.strip_prefix(chain).and_then(|rest| rest.strip_prefix('.')) {
-                    self.function(builtin, rest, !is_plain);
+                    self.function(builtin, rest);
                 }
             }
             let mut fields: Vec<(String, String)> =
@@ -620,7 +744,7 @@ impl Work<'_> {
             }
             for (field, detail) in fields {
                 // The name that stands for the cursor is an unknown field itself.
-                if probe.defects(&field, None) < base.max(1) {
+                if probe.defects(&field, None) < unfinished.max(1) {
                     self.add(&field, CompletionKind::Field, &detail, "");
                 }
             }
@@ -656,10 +780,12 @@ impl Work<'_> {
             known.sort_unstable();
             known.dedup();
             let quote = if scalar.style == ScalarStyle::SingleQuoted { "\"" } else { "'" };
+            let candidate = |literal: &str| if in_string { literal.to_owned() } else { format!("'{literal}'") };
+            let least = known.iter().map(|literal| probe.defects(&candidate(literal), None)).min().unwrap_or(0);
+            let base = base.min(least);
             for literal in known {
-                let candidate = if in_string { literal.clone() } else { format!("'{literal}'") };
                 // Where a misplaced string is no defect of its own, only what is compared with tells.
-                if fits(&candidate)
+                if probe.defects(&candidate(&literal), None) <= base
                     && !probe_is_loose(&probe, base)
                     && let Some(item) = self.add(&literal, CompletionKind::Word, "literal", "")
                     && !in_string
@@ -679,7 +805,7 @@ impl Work<'_> {
                     if matches!(builtin.role, Role::Generator(_)) == is_generator
                         && matches!(builtin.role, Role::Generator(_) | Role::Predicate(_))
                     {
-                        self.function(builtin, builtin.name, !is_plain);
+                        self.function(builtin, builtin.name);
                     }
                 }
                 return;
@@ -693,7 +819,7 @@ impl Work<'_> {
                             formals.iter().enumerate().map(|(i, name)| format!("${{{}:{name}}}", i + 1)).collect();
                         let whole = format!("{}[{}]", family.name, slots.join(", "));
                         let quote = if is_plain { "\"" } else { "" };
-                        item.edit.text = if is_plain { format!("\"{text}\"") } else { family.name.to_string() };
+                        item.edit.text = format!("{quote}{text}{quote}");
                         item.snippet = Some(format!("{quote}{whole}{quote}"));
                     }
                 }
@@ -701,8 +827,14 @@ impl Work<'_> {
             }
             _ => {}
         }
+        if holds == Holds::Condition && self.quotes_calls {
+            // Without quotes it is YAML's own word.
+            self.words(["true", "false"], "Bool");
+        }
+        let metadata = holds == Holds::TensorDType && probe.generates();
         if holds == Holds::TensorDType {
-            for dtype in DType::ALL.iter().filter(|dtype| fits(dtype.name())) {
+            let is_due = |dtype: &DType| !metadata || METADATA_DTYPES.contains(dtype);
+            for dtype in DType::ALL.iter().filter(|dtype| is_due(dtype) && fits(dtype.name())) {
                 self.dtype(*dtype);
             }
         }
@@ -713,10 +845,25 @@ impl Work<'_> {
                 self.add(name, CompletionKind::Name, &kind.to_string(), "formal");
             }
         }
+        let sizes = before.trim_end().ends_with("bytes(");
         for symbol in scope.iter() {
-            if &*symbol.name != MARK && fits(&symbol.name) {
+            let is_due = match &symbol.kind {
+                Kind::DType(set) if metadata => set.iter().all(|dtype| METADATA_DTYPES.contains(&dtype)),
+                _ => true,
+            };
+            // A `let` that reads itself has no value.
+            let is_own = owner.within == Some(Names::Lets) && owner.name == Some(&*symbol.name);
+            let is_decided = holds != Holds::Condition || probe.decides(symbol);
+            let has_size = !sizes || symbol.kind != Kind::Tensor || self.is_passed(&symbol.name, &probe);
+            let is_due = is_due && !is_own && is_decided && has_size;
+            if &*symbol.name != MARK && is_due && fits(&symbol.name) {
                 let kind = if symbol.kind == Kind::Tensor { CompletionKind::Tensor } else { CompletionKind::Name };
                 self.add(&symbol.name, kind, &symbol.kind.to_string(), role_noun(symbol.role));
+            }
+        }
+        if probe.speaks() {
+            for word in KEYWORDS.into_iter().filter(|word| fits(word)) {
+                self.add(word, CompletionKind::Word, "", "");
             }
         }
         // A comprehension's variable is a name too.
@@ -726,9 +873,9 @@ impl Work<'_> {
                 self.add(variable, CompletionKind::Name, "", "variable");
             }
         }
-        for (word, kind) in [("True", Kind::Bool), ("False", Kind::Bool), ("None", Kind::None)] {
-            let _ = kind;
-            if holds != Holds::TensorDType && !matches!(holds, Holds::Shape(_)) && fits(word) {
+        for word in ["True", "False", "None"] {
+            let is_yaml = holds == Holds::Condition && self.quotes_calls;
+            if !is_yaml && holds != Holds::TensorDType && !matches!(holds, Holds::Shape(_)) && fits(word) {
                 self.add(word, CompletionKind::Word, "", "");
             }
         }
@@ -737,25 +884,108 @@ impl Work<'_> {
         }
         for builtin in builtins::all() {
             let result = match builtin.role {
+                // What it gives is no set of two names.
+                Role::Primitive { .. } if metadata => continue,
                 Role::Primitive { gives, .. } => result_kind(gives),
                 Role::Present => Kind::Bool,
                 Role::Bytes if holds == Holds::Expression(Position::Roofline) => Kind::Dim,
                 _ => continue,
             };
             if probe.defects(MARK, Some(result)) <= base {
-                self.function(builtin, builtin.name, !is_plain);
+                self.function(builtin, builtin.name);
             }
         }
     }
 
-    /// `name` is what of the built-in's name is still to be written. With arguments where the scalar's style bears them.
-    fn function(&mut self, builtin: &'static Builtin, name: &str, with_arguments: bool) {
+    /// Whether a tensor is passed on every branch where the formula, with it for the cursor, reads its size.
+    fn is_passed(&self, name: &str, probe: &Probe<'_>) -> bool {
+        const MOST: usize = 256;
+        let Some(analysis) = &self.site.analysis else { return true };
+        let checked = &analysis.checked;
+        let is_absent = |point: &Point| {
+            let branch = checked.branch(point);
+            branch.tensor(name).is_some_and(|tensor| tensor.present == Some(false))
+        };
+        let names: Vec<Arc<str>> =
+            checked.discriminants().iter().map(|discriminant| discriminant.name.clone()).collect();
+        let absent: Vec<Point> = checked.points_over(&names, MOST).into_iter().filter(is_absent).collect();
+        if absent.is_empty() {
+            return true;
+        }
+        let text = probe.text.replace(MARK, name);
+        let range = TextRange::up_to(TextSize::of(&*text));
+        let expr = parse_expression(&Scalar::plain(&text), range, "", &mut Findings::default());
+        absent.iter().all(|point| !reads_size(&fold(&expr, &checked.branch(point).point), name))
+    }
+
+    /// The functions that take the arguments that are there already; where there are none yet, those whose result fits.
+    fn callees(&mut self, probe: &Probe<'_>, before: &str, is_empty: bool) {
+        let chain =
+            before.rsplit(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).next().unwrap_or("");
+        let unknown = probe.defects(MARK, None);
+        for builtin in builtins::all() {
+            let Some(rest) = builtin.name.strip_prefix(chain) else { continue };
+            // An unknown function is one mistake; one that is known has none, or is no better.
+            let is_due = probe.defects(rest, None) < unknown.max(1);
+            let could_be = is_empty && probe.defects(rest, None) <= unknown;
+            if (is_due || could_be)
+                && let Some(item) = self.add(rest, CompletionKind::Function, &builtin.signature(), "")
+            {
+                item.topic = Some(Topic::Builtin(builtin.name));
+            }
+        }
+    }
+
+    /// `name` is what of the built-in's name is still to be written. One whose arguments the scalar's style cannot bear is
+    /// not offered.
+    fn function(&mut self, builtin: &'static Builtin, name: &str) {
         let required = builtin.params.iter().filter(|p| matches!(p.passing, Passing::Required | Passing::Variadic));
         let names: Vec<String> = required.enumerate().map(|(i, p)| format!("${{{}:{}}}", i + 1, p.name)).collect();
+        let quotes = self.quotes_calls;
+        if names.len() > 1 && !quotes && !self.bears_commas {
+            return;
+        }
         if let Some(item) = self.add(name, CompletionKind::Function, &builtin.signature(), "") {
             item.topic = Some(Topic::Builtin(builtin.name));
-            item.snippet = with_arguments.then(|| format!("{name}({})", names.join(", ")));
+            item.snippet = Some(match quotes {
+                true => format!("\"{name}({})\"", names.join(", ")),
+                false => format!("{name}({})", names.join(", ")),
+            });
         }
+    }
+}
+
+/// Whether a key takes a value that is there already.
+fn takes(key: &Key, value: &Node) -> bool {
+    let is_list = matches!(
+        key.form,
+        Form::NameOrNames
+            | Form::Names
+            | Form::Expressions
+            | Form::Predicates
+            | Form::Patterns
+            | Form::DTypeRows
+            | Form::List(_)
+            | Form::Any
+    );
+    let is_mapping =
+        matches!(key.form, Form::Kinds | Form::Types | Form::Lets | Form::Named(_) | Form::Patterns | Form::Any);
+    match &value.kind {
+        _ if value.range.is_empty() => true,
+        NodeKind::Mapping(pairs) => match key.form {
+            Form::Section(section) => {
+                pairs.iter().all(|pair| pair.key.as_str().is_none_or(|name| section.key(name).is_some()))
+            }
+            _ => is_mapping,
+        },
+        NodeKind::Sequence(_) => is_list,
+        NodeKind::Scalar(_) => {
+            !matches!(
+                key.form,
+                Form::Section(_) | Form::Kinds | Form::Types | Form::Lets | Form::Named(_) | Form::List(_)
+            ) && (!is_list || matches!(key.form, Form::NameOrNames | Form::Patterns | Form::Any))
+        }
+        NodeKind::Unreadable => true,
     }
 }
 
@@ -799,15 +1029,58 @@ fn result_kind(gives: Gives) -> Kind {
     }
 }
 
+/// Whether an expression reads `bytes(name)`.
+fn reads_size(expr: &Expr, name: &str) -> bool {
+    let mut open = vec![expr];
+    while let Some(expr) = open.pop() {
+        if let ExprKind::Call(call) = &expr.kind
+            && &*call.callee.value == "bytes"
+            && call.args.first().and_then(Expr::as_name) == Some(name)
+        {
+            return true;
+        }
+        expr.for_each_child(&mut |child| open.push(child));
+    }
+    false
+}
+
 /// Tries out what can stand for the cursor.
 struct Probe<'a> {
     scope: &'a Scope,
     holds: Holds,
     owner: Owner<'a>,
     text: &'a str,
+    entry: &'a Entry,
 }
 
 impl Probe<'_> {
+    /// Whether operators can stand here.
+    fn speaks(&self) -> bool {
+        matches!(self.holds, Holds::Expression(_) | Holds::Condition | Holds::Shape(_)) && self.text.trim() != MARK
+    }
+
+    /// Whether a name is one that a condition can be built from.
+    fn decides(&self, symbol: &Symbol) -> bool {
+        let is_optional = |tensor: &crate::model::Tensor| {
+            tensor.name.value == symbol.name && matches!(tensor.optional.valid(), Some(Condition::Always(true)))
+        };
+        match &symbol.kind {
+            Kind::Bool | Kind::Enum(_) | Kind::Maybe(_) | Kind::Adt(..) => symbol.role == SymbolRole::Param,
+            Kind::Tensor => {
+                self.entry.signature.valid().is_some_and(|signature| crate::check::tensors(signature).any(is_optional))
+            }
+            Kind::Error => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the cursor is in a tensor whose contents a generator gives.
+    fn generates(&self) -> bool {
+        let Some(signature) = self.entry.signature.valid() else { return false };
+        let own = |tensor: &&crate::model::Tensor| Some(&*tensor.name.value) == self.owner.name;
+        crate::check::tensors(signature).find(own).is_some_and(|tensor| !tensor.values.is_absent())
+    }
+
     /// How many defects the text has with `candidate` for the cursor; `kind` is what the candidate is where nothing
     /// declares it.
     fn defects(&self, candidate: &str, kind: Option<Kind>) -> usize {

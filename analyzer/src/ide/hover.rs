@@ -213,10 +213,10 @@ fn describe(site: &Site<'_>, mention: &Mention) -> Option<String> {
             let scope = site.analysis.as_ref().map(|analysis| &analysis.scope);
             let symbols = scope.into_iter().flat_map(|scope| scope.iter());
             let owners = symbols.filter(|symbol| literals(&symbol.kind).contains(&&**text));
-            let owners: Vec<String> = owners.map(|symbol| format!("`{}`", symbol.name)).collect();
+            let owners: Vec<&str> = owners.map(|symbol| &*symbol.name).collect();
             match owners.is_empty() {
                 true => format!("`'{text}'`: a literal."),
-                false => format!("`'{text}'`: a literal of {}.", list(owners.iter().map(String::as_str), "and")),
+                false => format!("`'{text}'`: a literal of {}.", list(owners, "and")),
             }
         }
         Subject::Kind(name) => {

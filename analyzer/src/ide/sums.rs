@@ -251,18 +251,12 @@ mod tests {
     use super::*;
     use crate::defect::Findings;
     use crate::expr::parse_expression;
-    use crate::syntax::{Scalar, ScalarStyle, ScalarValue, SourceMap};
+    use crate::syntax::Scalar;
     use crate::text::{TextRange, TextSize};
 
     fn expr(text: &str) -> Expr {
         let range = TextRange::up_to(TextSize::of(text));
-        let scalar = Scalar {
-            map: SourceMap::identity(TextSize::new(0), range.len()),
-            text: text.into(),
-            style: ScalarStyle::Plain,
-            value: ScalarValue::Str,
-            yaml12: None,
-        };
+        let scalar = Scalar::plain(text);
         let mut found = Findings::default();
         let expr = parse_expression(&scalar, range, "", &mut found);
         assert!(found.defects.is_empty(), "{text}: {found:?}");

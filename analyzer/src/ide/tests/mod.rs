@@ -1,3 +1,4 @@
+mod completion;
 mod hints;
 mod hover;
 mod links;
