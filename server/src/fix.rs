@@ -19,12 +19,15 @@ use crate::config::Configs;
 use crate::diagnostic::{Level, Outcome, count};
 use crate::discover::{self, Inputs};
 use crate::engine::{self, Group};
+use crate::source::Source;
 use crate::{levels, output, source};
 
 /// How often all files are gone through: a fix in one can make one in another possible.
 const ROUNDS: usize = 10;
 /// Above how many defects it is not counted how many of them have a fix.
 const COUNTED: usize = 200;
+/// In how many bytes.
+const COUNTED_BYTES: usize = 2 << 20;
 
 /// A file whose text is another when it is fixed.
 #[derive(Debug)]
@@ -124,7 +127,7 @@ pub(crate) fn find(checker: &Checker<'_>, inputs: &mut Inputs, configs: &Configs
             }
         }
         for (shown, made) in made.into_iter().filter(|(_, made)| *made > 0) {
-            let before = group.position(&shown).and_then(|position| group.source(position)).map(|s| s.text.clone());
+            let before = source_of(group, &shown).map(|source| source.text.clone());
             let (Some(before), Some(after), Some(input)) = (before, db.text(&shown), inputs.files.get(&shown)) else {
                 continue;
             };
@@ -147,11 +150,19 @@ pub(crate) fn fixable(checker: &Checker<'_>, group: &Group, known: &Known) -> Op
     if defects > COUNTED {
         return None;
     }
+    let asked = group.report.files.iter().filter(|report| is_fixable(group, report) && may_have_defects(group, report));
+    let asked: Vec<&FileReport> = asked.collect();
+    if asked.is_empty() {
+        return Some((0, 0));
+    }
+    let size = |report: &&FileReport| source_of(group, &report.path).map_or(0, |source| source.text.len());
+    if asked.iter().map(size).sum::<usize>() > COUNTED_BYTES {
+        return None;
+    }
     let reported = Reported { checker, group, known };
     let db = database(group);
     let (mut safe, mut other) = (0, 0);
-    let asked = |report: &&FileReport| is_fixable(group, report) && may_have_defects(group, report);
-    for report in group.report.files.iter().filter(asked) {
+    for report in asked {
         for (_, fixes) in fix::fixes(&db, &report.path, &mut |located| reported.has(&report.path, located)) {
             match fixes.first().map(|fix| fix.applicability) {
                 Some(Applicability::Safe) => safe += 1,
@@ -178,8 +189,11 @@ fn database(group: &Group) -> AnalysisDb {
 
 /// Whether a file has defects, those of suppression comments included, which are found last.
 fn may_have_defects(group: &Group, report: &FileReport) -> bool {
-    let text = group.position(&report.path).and_then(|position| group.source(position)).map(|source| &source.text);
-    !report.defects.is_empty() || text.is_some_and(|text| text.contains("tileops:"))
+    !report.defects.is_empty() || source_of(group, &report.path).is_some_and(|source| source.text.contains("tileops:"))
+}
+
+fn source_of<'g>(group: &'g Group, shown: &str) -> Option<&'g Arc<Source>> {
+    group.position(shown).and_then(|position| group.source(position))
 }
 
 /// Whether a file's text is the one on disk: bytes that are no UTF-8 are not.

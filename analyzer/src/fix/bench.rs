@@ -38,22 +38,25 @@ type Tally = BTreeMap<(&'static str, String, String), usize>;
 impl<'a> Bench<'a> {
     /// The bench of one entry of a file, or of the types in it.
     pub(super) fn of_entry(db: &'a AnalysisDb, site: &Site<'_>) -> Option<Self> {
-        Bench::new(db, &site.path, site.text().into())
+        let own = site.analysis.clone().map(|analysis| (site.text().to_owned(), analysis));
+        Bench::new(db, &site.path, site.text().into(), own)
     }
 
     /// The bench of a file.
     pub(super) fn of_file(db: &'a AnalysisDb, path: &str) -> Option<Self> {
-        Bench::new(db, path, db.text(path)?)
+        let text = db.text(path)?;
+        let entries = db.entries(path).into_iter();
+        let known = entries.filter_map(|(analysis, range)| Some((slice(&text, range)?.to_owned(), analysis)));
+        Bench::new(db, path, text.clone(), known)
     }
 
-    fn new(db: &'a AnalysisDb, path: &str, text: Arc<str>) -> Option<Self> {
-        let file = db.text(path)?;
-        let mut known = FxHashMap::default();
-        for (analysis, range) in db.entries(path) {
-            if let Some(text) = slice(&file, range) {
-                known.insert(text.to_owned(), analysis);
-            }
-        }
+    fn new(
+        db: &'a AnalysisDb,
+        path: &str,
+        text: Arc<str>,
+        known: impl IntoIterator<Item = (String, Arc<EntryAnalysis>)>,
+    ) -> Option<Self> {
+        let known = known.into_iter().collect();
         let mut bench = Bench {
             db,
             path: path.into(),
@@ -69,6 +72,11 @@ impl<'a> Bench<'a> {
         }
         bench.before = tally(&bench.judge(&text));
         Some(bench)
+    }
+
+    /// How much there is to judge when a fix is tried, in bytes.
+    pub(super) fn cost(&self) -> usize {
+        self.text.len()
     }
 
     /// Whether `edits` leave a text without `defect` and without any that was not there.

@@ -92,6 +92,9 @@ impl Candidate {
 
 /// How many fixes of one defect are offered.
 const OFFERED: usize = 3;
+/// How much text is judged again in one pass over a file, in bytes: what it is bounded by where entries are huge and full of
+/// defects.
+const EFFORT: usize = 64 << 20;
 /// How many defects of a file are looked at for fixes in one pass: a file that has more is not a manifest that went
 /// wrong in places.
 const LOOKED_AT: usize = 2_000;
@@ -109,7 +112,7 @@ pub fn fixes(db: &AnalysisDb, path: &str, wanted: &mut dyn FnMut(&Located) -> bo
     let mut workshop = Workshop::new(db, path);
     let wanted = report.defects.into_iter().filter(|located| wanted(located)).take(LOOKED_AT);
     let fixed = wanted.map(|located| {
-        let fixes = workshop.fixes(&located);
+        let fixes = if workshop.effort > 0 { workshop.fixes(&located) } else { Vec::new() };
         (located, fixes)
     });
     fixed.filter(|(_, fixes)| !fixes.is_empty()).collect()
@@ -121,11 +124,13 @@ struct Workshop<'a> {
     path: &'a str,
     file: Option<Bench<'a>>,
     entry: Option<(TextSize, Bench<'a>)>,
+    /// How much may still be judged, in bytes.
+    effort: usize,
 }
 
 impl<'a> Workshop<'a> {
     fn new(db: &'a AnalysisDb, path: &'a str) -> Self {
-        Workshop { db, path, file: None, entry: None }
+        Workshop { db, path, file: None, entry: None, effort: EFFORT }
     }
 
     fn fixes(&mut self, located: &Located) -> Vec<Fix> {
@@ -145,7 +150,7 @@ impl<'a> Workshop<'a> {
             self.entry = Bench::of_entry(self.db, &site).map(|bench| (start, bench));
         }
         let Some((_, bench)) = &self.entry else { return Vec::new() };
-        passed(bench, candidates, &defect, start)
+        passed(bench, candidates, &defect, start, &mut self.effort)
     }
 
     fn of_file(&mut self, located: &Located, site: Option<&Site<'_>>) -> Vec<Fix> {
@@ -157,12 +162,18 @@ impl<'a> Workshop<'a> {
             self.file = Bench::of_file(self.db, self.path);
         }
         let Some(bench) = &self.file else { return Vec::new() };
-        passed(bench, candidates, &located.defect, TextSize::new(0))
+        passed(bench, candidates, &located.defect, TextSize::new(0), &mut self.effort)
     }
 }
 
 /// The candidates that mend `defect` and break nothing, in file offsets.
-fn passed(bench: &Bench<'_>, candidates: Vec<Candidate>, defect: &Defect, start: TextSize) -> Vec<Fix> {
+fn passed(
+    bench: &Bench<'_>,
+    candidates: Vec<Candidate>,
+    defect: &Defect,
+    start: TextSize,
+    effort: &mut usize,
+) -> Vec<Fix> {
     let mut fixes: Vec<Fix> = Vec::new();
     for mut candidate in candidates {
         if fixes.len() == OFFERED {
@@ -171,6 +182,10 @@ fn passed(bench: &Bench<'_>, candidates: Vec<Candidate>, defect: &Defect, start:
         if candidate.is_last_resort && !fixes.is_empty() {
             continue;
         }
+        if *effort == 0 {
+            break;
+        }
+        *effort = effort.saturating_sub(bench.cost());
         candidate.edits.sort_by_key(|edit| (edit.range.start(), edit.range.end()));
         if !bench.mends(&candidate.edits, defect) {
             continue;

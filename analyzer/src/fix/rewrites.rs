@@ -1,16 +1,14 @@
 //! What is not wrong and can be said more plainly: a `bytes` that says what the signature says already.
 
-use std::collections::BTreeMap;
-
 use super::edits::{at_path, pairs, remove_pair};
-
-use crate::analysis::{EntryContext, analyze_entry};
+use crate::analysis::{EntryAnalysis, EntryContext, analyze_entry};
 use crate::db::AnalysisDb;
 use crate::eval::fold;
-use crate::expr::{Axis, BinaryOp, Expr, ExprKind, ShapeKind, UnaryOp};
+use crate::expr::ExprKind;
 use crate::ide::Edit;
 use crate::ide::site::Site;
-use crate::lang::DType;
+use crate::ide::sums::{Reader, Sum, Width};
+use crate::lang::{DType, DTypeSet, Kind};
 use crate::roofline::{Bytes, RooflineBody, Term};
 use crate::text::TextRange;
 
@@ -29,7 +27,7 @@ pub fn rewrites(db: &AnalysisDb, path: &str, range: TextRange) -> Vec<Rewrite> {
     derived_bytes(&site, range).into_iter().collect()
 }
 
-/// Drops a `bytes` that is the sum that the signature gives.
+/// Drops a `bytes` that is the sum that the signature gives, on every branch and for every dtype.
 fn derived_bytes(site: &Site<'_>, range: TextRange) -> Option<Rewrite> {
     let analysis = site.analysis.as_ref()?;
     let formula = analysis.entry.roofline.valid()?.bytes.valid()?;
@@ -48,13 +46,16 @@ fn derived_bytes(site: &Site<'_>, range: TextRange) -> Option<Rewrite> {
     }
     for (point, body) in &without.plan.as_ref()?.arms {
         let RooflineBody::Inline { bytes: Bytes::Derived(terms), .. } = body else { return None };
-        let here = without.checked.branch(point);
-        let own = Sum::of(&fold(&formula.expr, &here.point), terms)?;
+        let branch = without.checked.branch(point);
+        let plain = Reader { bytes: &|_| None, lets: Some(&*branch) };
+        let size = |term: &Term| plain.size(term, &width(&without, term));
+        let bytes = |name: &str| size(terms.iter().find(|term| *term.tensor == *name)?);
         let mut derived = Sum::default();
         for term in terms {
-            derived.add(&Sum::of_size(term)?, i128::from(term.reads + term.writes))?;
+            derived.add(&size(term)?, i128::from(term.reads + term.writes))?;
         }
-        if own != derived {
+        let own = Reader { bytes: &bytes, lets: Some(&*branch) }.read(&fold(&formula.expr, &branch.point));
+        if !own.minus(&derived)?.is_empty() {
             return None;
         }
     }
@@ -62,91 +63,22 @@ fn derived_bytes(site: &Site<'_>, range: TextRange) -> Option<Rewrite> {
     Some(Rewrite { title: "Drop `bytes`, which is the sum over the tensors".to_owned(), edits: vec![edit] })
 }
 
-/// A sum of products, ordered: two that are equal are the same.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Sum(BTreeMap<Vec<String>, i128>);
-
-/// How many products a sum has before it is given up.
-const LARGEST: usize = 256;
-
-impl Sum {
-    fn number(value: i128) -> Self {
-        let mut sum = Sum::default();
-        if value != 0 {
-            sum.0.insert(Vec::new(), value);
-        }
-        sum
-    }
-
-    fn atom(name: String) -> Self {
-        Sum(BTreeMap::from([(vec![name], 1)]))
-    }
-
-    fn add(&mut self, other: &Sum, times: i128) -> Option<()> {
-        for (product, count) in &other.0 {
-            let entry = self.0.entry(product.clone()).or_default();
-            *entry = entry.checked_add(count.checked_mul(times)?)?;
-        }
-        self.0.retain(|_, count| *count != 0);
-        (self.0.len() <= LARGEST).then_some(())
-    }
-
-    fn times(&self, other: &Sum) -> Option<Sum> {
-        let mut product = Sum::default();
-        for (a, x) in &self.0 {
-            for (b, y) in &other.0 {
-                let mut factors: Vec<String> = a.iter().chain(b).cloned().collect();
-                factors.sort_unstable();
-                product.add(&Sum(BTreeMap::from([(factors, 1)])), x.checked_mul(*y)?)?;
-            }
-        }
-        Some(product)
-    }
-
-    /// An expression in which `bytes(t)` is the size of a tensor of `terms`. What is neither a sum nor a product is an
-    /// atom, by its text.
-    fn of(expr: &Expr, terms: &[Term]) -> Option<Sum> {
-        Some(match &expr.kind {
-            ExprKind::Int(value) => Sum::number(*value),
-            ExprKind::Unary(UnaryOp::Neg, operand) => {
-                let mut sum = Sum::default();
-                sum.add(&Sum::of(operand, terms)?, -1)?;
-                sum
-            }
-            ExprKind::Binary(operator @ (BinaryOp::Add | BinaryOp::Sub), left, right) => {
-                let mut sum = Sum::of(left, terms)?;
-                sum.add(&Sum::of(right, terms)?, if *operator == BinaryOp::Add { 1 } else { -1 })?;
-                sum
-            }
-            ExprKind::Binary(BinaryOp::Mul, left, right) => Sum::of(left, terms)?.times(&Sum::of(right, terms)?)?,
-            ExprKind::Call(call) if &*call.callee.value == "bytes" => {
-                let [tensor] = call.args.as_slice() else { return None };
-                let name = tensor.as_name()?;
-                Sum::of_size(terms.iter().find(|term| *term.tensor == *name)?)?
-            }
-            ExprKind::Error(_) | ExprKind::Bool(_) | ExprKind::Float(_) => return None,
-            _ => Sum::atom(expr.to_string()),
-        })
-    }
-
-    /// The size of a tensor.
-    fn of_size(term: &Term) -> Option<Sum> {
-        let ShapeKind::Axes(axes) = &term.shape.kind else { return None };
-        let dtype: Option<DType> = match &term.dtype.kind {
-            ExprKind::Name(name) | ExprKind::Str(name) => DType::from_name(name),
-            _ => None,
-        };
-        let mut size = match dtype {
-            Some(dtype) => Sum::number(i128::from(dtype.bits() / 8)),
-            None => Sum::atom(format!("size of {}", term.dtype)),
-        };
-        for axis in axes {
-            let factor = match axis {
-                Axis::One(expr) => Sum::of(expr, &[])?,
-                Axis::Splice(expr) => Sum::atom(format!("prod({expr})")),
-            };
-            size = size.times(&factor)?;
-        }
-        Some(size)
+/// The width of a tensor's dtype: a number where all that it can be have one.
+fn width(analysis: &EntryAnalysis, term: &Term) -> Width {
+    let set = match &term.dtype.kind {
+        ExprKind::Name(name) | ExprKind::Str(name) => match DType::from_name(name) {
+            Some(dtype) => DTypeSet::EMPTY.with(dtype),
+            None => match analysis.scope.get(name).map(|symbol| &symbol.kind) {
+                Some(Kind::DType(set)) => *set,
+                _ => DTypeSet::EMPTY,
+            },
+        },
+        _ => DTypeSet::EMPTY,
+    };
+    let mut widths: Vec<u32> = set.iter().map(|dtype| dtype.bits() / 8).collect();
+    widths.dedup();
+    match widths.as_slice() {
+        [bytes] => Width::Known(*bytes),
+        _ => Width::Of(term.dtype.to_string()),
     }
 }

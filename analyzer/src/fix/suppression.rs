@@ -39,7 +39,8 @@ pub fn suppression(db: &AnalysisDb, path: &str, located: &Located) -> Option<Fix
         .map(|edit| Candidate::new(format!("Suppress `{code}` here"), vec![edit], Applicability::Unsafe))
         .collect();
     let bench = Bench::of_file(db, path)?;
-    passed(&bench, candidates, defect, TextSize::new(0)).into_iter().next()
+    let mut effort = usize::MAX;
+    passed(&bench, candidates, defect, TextSize::new(0), &mut effort).into_iter().next()
 }
 
 /// A comment behind the line, or the code in the one that is there.

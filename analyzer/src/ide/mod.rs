@@ -13,7 +13,7 @@ mod navigate;
 mod signature_help;
 pub(crate) mod site;
 mod structure;
-mod sums;
+pub(crate) mod sums;
 #[cfg(test)]
 mod tests;
 

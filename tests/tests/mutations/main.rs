@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout, reason = "asked for by hand, it prints its outcome")]
 
+mod fixes;
 mod operators;
 mod text;
 
