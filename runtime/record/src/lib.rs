@@ -11,7 +11,7 @@ mod text;
 mod write;
 
 pub use extra::Extra;
-pub use read::{Loaded, Problem, Reason, load, read_lines};
+pub use read::{Loaded, Problem, Reason, each, load};
 pub use record::{Clocks, Correctness, Device, Failure, Policy, Record, Run, SCHEMA, Tensor, Timing};
 pub use text::Text;
 pub use write::Writer;

@@ -4,11 +4,13 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use globset::Glob;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use walkdir::WalkDir;
 
-use crate::record::{Record, SCHEMA};
+use crate::record::{Device, Policy, Record, Run, SCHEMA};
 use crate::text::Text;
 
 /// What the files gave.
@@ -62,21 +64,29 @@ impl fmt::Display for Problem {
 
 /// Loads every record of `paths`, each a file, a folder (searched for record files) or a glob.
 pub fn load(paths: &[PathBuf]) -> Loaded {
-    let mut loaded = Loaded::default();
+    let mut records = Vec::new();
+    let problems = each(paths, |record| record, |record| records.push(record));
+    Loaded { records, problems }
+}
+
+/// Gives every record of `paths` to `map`, on as many threads as there are, and what it makes of them to `sink`, in the
+/// order of the files and their lines. No more than a few thousand records are in memory at a time.
+pub fn each<T: Send>(paths: &[PathBuf], map: impl Fn(Record) -> T + Sync, mut sink: impl FnMut(T)) -> Vec<Problem> {
+    let mut problems = Vec::new();
     for path in paths {
         match files(path) {
             Ok(found) => {
                 for file in found {
                     match open(&file) {
-                        Ok(reader) => read_lines(&file, reader, &mut loaded),
-                        Err(error) => loaded.problems.push(Problem { path: file, line: None, reason: error.into() }),
+                        Ok(reader) => read_lines(&file, reader, &map, &mut sink, &mut problems),
+                        Err(error) => problems.push(Problem { path: file, line: None, reason: error.into() }),
                     }
                 }
             }
-            Err(reason) => loaded.problems.push(Problem { path: path.clone(), line: None, reason }),
+            Err(reason) => problems.push(Problem { path: path.clone(), line: None, reason }),
         }
     }
-    loaded
+    problems
 }
 
 fn is_record_file(path: &Path) -> bool {
@@ -119,26 +129,100 @@ fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(file))
 }
 
+/// Whole lines of a file.
+struct Chunk {
+    text: Vec<u8>,
+    /// The number of its first line, from one.
+    line: usize,
+}
+
+/// How many bytes a chunk has, and then the rest of its last line.
+const CHUNK: usize = 1 << 18;
+/// How many chunks are parsed at a time.
+const CHUNKS: usize = 16;
+
 /// Reads the lines of one file. An empty line is nothing; a line that is no record is a problem of its own.
-pub fn read_lines(path: &Path, mut reader: impl BufRead, loaded: &mut Loaded) {
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        match reader.read_until(b'\n', &mut line) {
-            Ok(0) => return,
-            Ok(_) => {}
-            Err(error) => {
-                loaded.problems.push(Problem { path: path.to_owned(), line: Some(number), reason: error.into() });
-                return;
+fn read_lines<T: Send>(
+    path: &Path,
+    mut reader: impl BufRead,
+    map: &(impl Fn(Record) -> T + Sync),
+    sink: &mut impl FnMut(T),
+    problems: &mut Vec<Problem>,
+) {
+    let mut line = 1;
+    let problem = |(line, reason): (usize, Reason)| Problem { path: path.to_owned(), line: Some(line), reason };
+    loop {
+        let mut chunks = Vec::with_capacity(CHUNKS);
+        let mut end = None;
+        while chunks.len() < CHUNKS && end.is_none() {
+            let mut text = Vec::with_capacity(CHUNK + (1 << 12));
+            let read = reader.by_ref().take(CHUNK as u64).read_to_end(&mut text).and_then(|read| match text.last() {
+                Some(b'\n') | None => Ok(read),
+                Some(_) => reader.read_until(b'\n', &mut text),
+            });
+            let lines = text.iter().filter(|byte| **byte == b'\n').count();
+            match read {
+                _ if text.is_empty() && read.is_ok() => end = Some(None),
+                Err(error) => end = Some(Some((line + lines, Reason::from(error)))),
+                Ok(_) => {}
             }
+            chunks.push(Chunk { text, line });
+            line += lines;
         }
+        let parsed: Vec<_> = chunks.into_par_iter().map(|chunk| parse_chunk(&chunk, map)).collect();
+        for (records, reasons) in parsed {
+            records.into_iter().for_each(&mut *sink);
+            problems.extend(reasons.into_iter().map(problem));
+        }
+        if let Some(failed) = end {
+            problems.extend(failed.map(problem));
+            return;
+        }
+    }
+}
+
+fn parse_chunk<T>(chunk: &Chunk, map: &impl Fn(Record) -> T) -> (Vec<T>, Vec<(usize, Reason)>) {
+    let mut records = Vec::new();
+    let mut problems = Vec::new();
+    let mut shared = Shared::default();
+    for (number, line) in (chunk.line..).zip(chunk.text.split(|byte| *byte == b'\n')) {
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        match parse(&line) {
-            Ok(record) => loaded.records.push(record),
-            Err(reason) => loaded.problems.push(Problem { path: path.to_owned(), line: Some(number), reason }),
+        match parse(line) {
+            Ok(mut record) => {
+                shared.share(&mut record);
+                records.push(map(record));
+            }
+            Err(reason) => problems.push((number, reason)),
         }
+    }
+    (records, problems)
+}
+
+/// Parts that the records of a run repeat: one of them is kept.
+#[derive(Default)]
+struct Shared {
+    device: Option<Arc<Device>>,
+    run: Option<Arc<Run>>,
+    policy: Option<Arc<Policy>>,
+}
+
+impl Shared {
+    fn share(&mut self, record: &mut Record) {
+        one(&mut self.device, &mut record.device);
+        one(&mut self.run, &mut record.run);
+        if let Some(timing) = &mut record.timing {
+            one(&mut self.policy, &mut timing.policy);
+        }
+    }
+}
+
+fn one<T: PartialEq>(kept: &mut Option<Arc<T>>, found: &mut Option<Arc<T>>) {
+    match (&kept, &found) {
+        (Some(known), Some(new)) if known == new => found.clone_from(kept),
+        (_, Some(_)) => kept.clone_from(found),
+        (_, None) => {}
     }
 }
 
@@ -177,7 +261,8 @@ mod tests {
             r#"{"schema":"tileops.record/1","op":"MulFwdOp","case":"c"}"#,
         );
         let mut loaded = Loaded::default();
-        read_lines(Path::new("r.jsonl"), text.as_bytes(), &mut loaded);
+        let mut sink = |record| loaded.records.push(record);
+        read_lines(Path::new("r.jsonl"), text.as_bytes(), &|record| record, &mut sink, &mut loaded.problems);
         assert_eq!(loaded.records.iter().map(|r| r.op.as_str()).collect::<Vec<_>>(), ["AddFwdOp", "MulFwdOp"]);
         assert_eq!(loaded.records[0].extra["note"]["by"], "me");
         let problems: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
@@ -209,5 +294,37 @@ mod tests {
             let reason = parse(line.as_bytes()).expect_err(&line).to_string();
             assert!(reason.starts_with(&format!("not a record: {expected}")), "{line}: {reason}");
         }
+    }
+
+    #[test]
+    fn lines_keep_their_order_and_their_numbers_over_many_chunks() {
+        let record =
+            |n: usize| format!(r#"{{"schema":"{SCHEMA}","op":"A","case":"{n}","note":"{}"}}"#, "x".repeat(n % 997));
+        let lines: Vec<String> =
+            (1..=40_000).map(|n| if n % 9_999 == 0 { "{".to_owned() } else { record(n) }).collect();
+        let text = lines.join("\n");
+        assert!(text.len() > CHUNK * CHUNKS, "several rounds");
+        let mut loaded = Loaded::default();
+        let mut sink = |record| loaded.records.push(record);
+        read_lines(Path::new("r.jsonl"), text.as_bytes(), &|record| record, &mut sink, &mut loaded.problems);
+        let bad: Vec<usize> = loaded.problems.iter().filter_map(|p| p.line).collect();
+        assert_eq!(bad, [9_999, 19_998, 29_997, 39_996]);
+        let cases: Vec<usize> = loaded.records.iter().map(|r| r.case.parse().expect("a number")).collect();
+        assert_eq!(cases, (1..=40_000).filter(|n| n % 9_999 != 0).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_a_run_repeats_is_kept_once() {
+        let line = |case: &str, gpu: &str| {
+            format!(
+                r#"{{"schema":"{SCHEMA}","op":"A","case":"{case}","device":{{"name":"{gpu}"}},"run":{{"tool":"bench"}}}}"#
+            )
+        };
+        let text = [line("a", "X"), line("b", "X"), line("c", "Y"), line("d", "Y")].join("\n");
+        let chunk = Chunk { text: text.into_bytes(), line: 1 };
+        let (records, _) = parse_chunk(&chunk, &|record| record);
+        let devices: Vec<&Arc<Device>> = records.iter().filter_map(|r| r.device.as_ref()).collect();
+        assert!(Arc::ptr_eq(devices[0], devices[1]) && Arc::ptr_eq(devices[2], devices[3]));
+        assert_eq!((&*devices[1].name, &*devices[2].name), ("X", "Y"));
     }
 }

@@ -181,9 +181,25 @@
       ...part("Other fields", facts(others)),
     ];
   };
+  // Before a row is chosen: where a faster kernel would save most.
+  const lost = rows
+    .filter((row) => ["below", "at-ceiling"].includes(row.kind.id) && row.record.actual_ns > row.record.sol_ns)
+    .map((row) => [row.record.actual_ns - row.record.sol_ns, row])
+    .sort(([a], [b]) => b - a)
+    .slice(0, 5);
+  const suggestions = () => (lost.length === 0 ? [] : [
+    make("h3", {}, "Most time above the speed of light"),
+    make("ul", { class: "list" }, ...lost.map(([ns, row]) => {
+      const button = make("button", { type: "button" },
+        make("b", {}, row.record.op), make("br"), make("span", { class: "muted" }, row.record.case), make("br"),
+        `${time(ns)} of ${time(row.record.actual_ns)}, ${percent(row.record.efficiency)}`);
+      button.addEventListener("click", () => select(row, true));
+      return make("li", {}, button);
+    })),
+  ]);
   const drawFacts = () => $("facts").replaceChildren(...(state.selected
     ? factsOf(state.selected)
-    : [make("p", { class: "muted" }, "Choose a point or a row to see what is known about it.")]));
+    : [make("p", { class: "muted" }, "Choose a point or a row to see what is known about it."), ...suggestions()]));
 
   // The table.
   const COLUMNS = [
@@ -349,6 +365,19 @@
     itemStyle: { color: "transparent", borderColor: colour("ink"), borderWidth: 2.5 },
     data: state.selected && at(state.selected) ? [{ value: at(state.selected) }] : [],
   });
+  // Names that would touch stand below each other, the highest roof's first.
+  const marginNames = (called) => {
+    const decade = (plot.getHeight() - 64) / (ys[1] - ys[0]);
+    let above = -Infinity;
+    return [...peaks].reverse().map((peak) => {
+      const own = (ys[1] - Math.log10(peak.effective)) * decade;
+      above = Math.max(own, above + 15);
+      return {
+        value: [xs[1], Math.log10(peak.effective)],
+        label: { position: "right", align: "left", verticalAlign: "middle", distance: 4, offset: [0, above - own], formatter: `${called(peak.key)} ${si(peak.effective, "FLOP/s")}` },
+      };
+    });
+  };
   const roofSeries = () => {
     const line = (id, data, dashed) => ({
       id, type: "line", data, showSymbol: false, silent: true, z: 2, animation: false,
@@ -372,24 +401,27 @@
       if (last && peak.effective / last.at(-1).effective < 1.3) last.push(peak);
       else groups.push([peak]);
     }
-    const names = groups.map((group, at) => {
-      const next = groups[at + 1];
-      const under = next !== undefined && next[0].effective / group.at(-1).effective < 4;
-      return {
-        value: [xs[1], Math.log10((under ? group[0] : group.at(-1)).effective)],
-        label: {
-          position: under ? [-6, 6] : [-6, -6], align: "right", verticalAlign: under ? "top" : "bottom",
-          formatter: [...group].reverse().map((peak) => `${called(peak.key)} ${si(peak.effective, "FLOP/s")}`).join(narrow ? "\n" : " · "),
-        },
-      };
-    });
+    // On a wide plot the names stand in the margin, where no point is, and move apart; on a narrow one inside.
+    const names = narrow
+      ? groups.map((group, at) => {
+        const next = groups[at + 1];
+        const under = next !== undefined && next[0].effective / group.at(-1).effective < 4;
+        return {
+          value: [xs[1], Math.log10((under ? group[0] : group.at(-1)).effective)],
+          label: {
+            position: under ? [-6, 6] : [-6, -6], align: "right", verticalAlign: under ? "top" : "bottom",
+            formatter: [...group].reverse().map((peak) => `${called(peak.key)} ${si(peak.effective, "FLOP/s")}`).join("\n"),
+          },
+        };
+      })
+      : marginNames(called);
     const middle = Math.max(xs[0] + 0.15, ys[0] - Math.log10(bandwidth.effective) + 0.15);
     names.push({
       value: [middle, middle + Math.log10(bandwidth.effective)],
       label: { position: [8, 4], align: "left", formatter: `memory ${si(bandwidth.effective, "B/s")}` },
     });
     return [...all, {
-      id: "names", type: "scatter", symbolSize: 0.1, silent: true, z: 7, data: names, animation: false,
+      id: "names", type: "scatter", symbolSize: 0.1, silent: true, z: 7, data: names, animation: false, clip: narrow,
       label: { show: true, color: colour("ink"), fontSize: 11, backgroundColor: colour("card"), padding: [1, 3], borderRadius: 3, fontFamily: FONT },
     }];
   };
@@ -399,7 +431,7 @@
   ];
   const drawPlot = () => {
     plot.setOption({
-      animation: false, grid: { left: 78, right: 16, top: 16, bottom: 48 },
+      animation: false, grid: { left: 78, right: plot.getWidth() < 560 ? 16 : 186, top: 16, bottom: 48 },
       xAxis: axis("Arithmetic intensity, FLOP/B", xs, ""), yAxis: axis("", ys, "FLOP/s"), tooltip: tooltipOption(), dataZoom: zoomOptions(),
       series: [...roofSeries(), ...KINDS.filter((k) => k.symbol !== "none").map((k) => pointSeries(k, (row) => row.point)), selectedSeries((row) => row.point)],
     });

@@ -10,7 +10,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use serde::Deserialize;
 use serde_json::Value;
-use tileops_record::{Device, Extra, Record, Text, Timing};
+use tileops_record::{Device, Extra, Record, Run, Text, Timing};
 
 /// The tag of the op itself.
 const OWN_TAG: &str = "tileops";
@@ -27,7 +27,8 @@ pub struct Assumptions {
 }
 
 /// Roof keys by op, from a YAML mapping: `GemmFwdOp: tensor_core.bf16`, or by dtype,
-/// `GemmFwdOp: {float16: tensor_core.fp16, bfloat16: tensor_core.bf16}`. An op that is not named has none.
+/// `GemmFwdOp: {float16: tensor_core.fp16, bfloat16: tensor_core.bf16}`. The key of `*` is of every op that is not named;
+/// without it, such an op has none.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(transparent)]
 pub struct RoofMap {
@@ -49,7 +50,7 @@ impl RoofMap {
 
     /// The key of `op` at `dtype`.
     pub fn key(&self, op: &str, dtype: Option<&str>) -> Option<&str> {
-        match self.ops.get(op)? {
+        match self.ops.get(op).or_else(|| self.ops.get("*"))? {
             Roof::Always(key) => Some(key),
             Roof::ByDtype(keys) => keys.get(dtype?).map(String::as_str),
         }
@@ -95,9 +96,13 @@ pub fn import_junit(xml: &str, assumptions: &Assumptions) -> Imported {
     let mut imported = Imported::default();
     let mut reader = Reader::from_str(xml);
     let mut case: Option<Case> = None;
+    let mut started: Option<String> = None;
     loop {
         match reader.read_event() {
-            Ok(Event::Start(tag)) if tag.name().as_ref() == b"testcase" => case = Some(Case::open(&tag)),
+            Ok(Event::Start(tag)) if tag.name().as_ref() == b"testcase" => {
+                case = Some(Case::open(&tag, started.clone()))
+            }
+            Ok(Event::Start(tag)) if tag.name().as_ref() == b"testsuite" => started = attribute(&tag, "timestamp"),
             Ok(Event::Empty(tag)) if tag.name().as_ref() == b"testcase" => imported.untimed += 1,
             Ok(Event::Start(tag) | Event::Empty(tag)) if tag.name().as_ref() == b"property" => {
                 if let (Some(case), Some(name)) = (&mut case, attribute(&tag, "name")) {
@@ -128,16 +133,24 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
 
 struct Case {
     name: String,
+    /// The time stamp of its suite.
+    started: Option<String>,
     properties: Vec<(String, String)>,
 }
 
 impl Case {
-    fn open(tag: &BytesStart<'_>) -> Case {
-        Case { name: attribute(tag, "name").unwrap_or_default(), properties: Vec::new() }
+    fn open(tag: &BytesStart<'_>, started: Option<String>) -> Case {
+        Case { name: attribute(tag, "name").unwrap_or_default(), started, properties: Vec::new() }
     }
 
     fn property(&self, name: &str) -> Option<&str> {
         self.properties.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The op's family, as its module tells it: what stands below `ops` in `project.ops.norm.rms_norm`.
+    fn family(&self) -> Option<&str> {
+        let (_, below) = self.property("op_module")?.split_once(".ops.")?;
+        below.split('.').next()
     }
 
     /// The case id: what stands in the brackets of the test's name, or the name.
@@ -205,8 +218,10 @@ impl Case {
             .map(|(name, value)| (name.to_owned(), Value::String(value.clone())))
             .collect();
         let device = assumptions.device.as_deref().map(|name| Device { name: name.into(), ..Device::default() }.into());
+        let run = Run { tool: "pytest".into(), started: self.started.as_deref().map(Text::from), ..Run::default() };
         let roof_key = self.property(&field("roof_key")).or_else(|| assumptions.roofs.key(op, dtype.as_deref()));
         Ok(Record {
+            family: self.family().map(Text::from),
             peer: (tag != OWN_TAG).then(|| tag.into()),
             flops: self.count(&field("flops"))?,
             bytes: self.count(&field("bytes"))?,
@@ -214,6 +229,7 @@ impl Case {
             dtype: dtype.map(Text::from),
             timing: Some(timing.into()),
             device,
+            run: Some(run.into()),
             extra,
             ..Record::new(op, self.id())
         })
@@ -248,9 +264,9 @@ impl Case {
 mod tests {
     use super::*;
 
-    const REPORT: &str = r#"<testsuites><testsuite name="pytest">
+    const REPORT: &str = r#"<testsuites><testsuite name="pytest" timestamp="2026-08-22T18:31:16+00:00">
       <testcase name="test_add[square-4k-float16]"><properties>
-        <property name="op" value="AddFwdOp"/>
+        <property name="op" value="AddFwdOp"/><property name="op_module" value="project.ops.elementwise.add"/>
         <property name="tileops_device_busy_ms" value="0.0125"/><property name="tileops_timing" value="cupti"/>
         <property name="tileops_flops" value="16777216"/><property name="tileops_bytes" value="100663296"/>
         <property name="tileops_dtype" value="float16"/><property name="tileops_gap_ms" value="0.5"/>
@@ -273,9 +289,25 @@ mod tests {
         assert_eq!(own.timing.as_ref().unwrap().device_busy_ns, 12_500.0);
         assert_eq!((own.flops, own.bytes), (Some(16_777_216), Some(100_663_296)));
         assert_eq!(own.roof_key.as_deref(), Some("cuda_core.fp32"));
+        assert_eq!(own.family.as_deref(), Some("elementwise"));
+        assert_eq!(own.run.as_ref().unwrap().started.as_deref(), Some("2026-08-22T18:31:16+00:00"));
         assert_eq!(own.extra["gap_ms"], Value::String("0.5".into()));
         assert_eq!(imported.records[1].peer.as_deref(), Some("torch"));
         assert_eq!((imported.records[1].flops, imported.records[1].bytes), (None, Some(100_663_000)));
+    }
+
+    #[test]
+    fn a_mapping_names_ops_dtypes_and_the_rest() {
+        let roofs =
+            RoofMap::from_yaml("A: tensor_core.bf16\nB: {float16: tensor_core.fp16}\n\"*\": cuda_core.fp32").unwrap();
+        let key = |op, dtype| roofs.key(op, dtype);
+        assert_eq!(key("A", None), Some("tensor_core.bf16"));
+        assert_eq!(
+            (key("B", Some("float16")), key("B", Some("int8")), key("B", None)),
+            (Some("tensor_core.fp16"), None, None)
+        );
+        assert_eq!(key("C", Some("float16")), Some("cuda_core.fp32"));
+        assert_eq!(RoofMap::default().key("A", None), None);
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub enum Blank {
         /// The device that ran it.
         device: Text,
         /// The profile's.
-        profile: String,
+        profile: Text,
     },
     /// The record does not name the unit that prices its FLOPs.
     #[error("it states no roof key")]
@@ -164,7 +164,7 @@ fn device_of(record: &Record, profile: &Profile) -> Result<(), Blank> {
     let device = record.device.as_ref().ok_or(Blank::NoDevice)?;
     match profile.matches(&device.name) {
         true => Ok(()),
-        false => Err(Blank::NoProfile { device: device.name.clone(), profile: profile.gpu.clone() }),
+        false => Err(Blank::NoProfile { device: device.name.clone(), profile: profile.gpu.as_str().into() }),
     }
 }
 

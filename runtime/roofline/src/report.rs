@@ -14,26 +14,46 @@ pub use compare::{CompareView, compare_json, compare_markdown, compare_table};
 pub use csv::csv;
 pub use history::{HistoryView, history_json, history_markdown, history_table};
 pub use html::html;
-pub use json::json;
+pub use json::{json, json_row, json_summary};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use table::{TableOptions, table};
 
+use std::io;
+
+use rayon::iter::ParallelIterator;
+use rayon::slice::ParallelSlice;
 use tileops_record::{Record, Text};
 
 use crate::price::{Bound, Priced, Verdict, price};
 use crate::profile::Profile;
 
-/// A record and what it is worth.
+/// What a report says of one record: a million of them are in memory at a time, the records are not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The record.
-    pub record: Record,
+    /// The op.
+    pub op: Text,
+    /// The case.
+    pub case: Text,
+    /// The op's family.
+    pub family: Option<Text>,
+    /// The dtype by which the case is grouped.
+    pub dtype: Option<Text>,
+    /// The unit that prices the FLOPs.
+    pub roof_key: Option<Text>,
+    /// What took the time.
+    pub source: Option<Text>,
+    /// The record's FLOPs.
+    pub flops: Option<u128>,
+    /// The record's bytes.
+    pub bytes: Option<u128>,
+    /// The record's actual time in nanoseconds, whatever took it.
+    pub actual_ns: Option<f64>,
     /// Its price under the report's profile.
     pub priced: Priced,
     /// The peers' rows of the same op and case: tag and actual time in nanoseconds, fastest first. Only peers that were
     /// timed by the same source count.
-    pub peers: Vec<(Text, f64)>,
+    pub peers: Box<[(Text, f64)]>,
 }
 
 /// A report: rows, in the order of the records, and what they come to.
@@ -41,8 +61,39 @@ pub struct Row {
 pub struct Report {
     /// One row a record of an op itself; peers' records stand in their row.
     pub rows: Vec<Row>,
+    /// The records of the rows, where they were kept.
+    pub records: Vec<Record>,
     /// What the rows come to.
     pub summary: Summary,
+    peers: Vec<Peer>,
+}
+
+/// A peer's time on a row.
+#[derive(Debug, Clone, PartialEq)]
+struct Peer {
+    op: Text,
+    case: Text,
+    tag: Text,
+    source: Text,
+    ns: f64,
+}
+
+/// A record, priced on its own: what the others say of its row is not known yet.
+#[derive(Debug)]
+pub struct Unjoined(Item);
+
+#[derive(Debug)]
+enum Item {
+    Own(Row),
+    Peer(Option<Peer>),
+}
+
+/// Prices a record for a report that a [`Builder`] puts together.
+pub fn price_one(record: &Record, profile: &Profile) -> Unjoined {
+    Unjoined(match &record.peer {
+        None => Item::Own(Row::new(record, profile)),
+        Some(tag) => Item::Peer(Peer::new(record, tag)),
+    })
 }
 
 /// What the rows of a report come to. A blank enters none of the shares.
@@ -69,21 +120,51 @@ pub struct Summary {
     pub with_peer: usize,
 }
 
-impl Report {
-    /// Prices `records` against `profile`. Without a profile every reading is blank.
-    pub fn new(records: Vec<Record>, profile: &Profile) -> Report {
-        let (own, mut peers): (Vec<Record>, Vec<Record>) = records.into_iter().partition(|r| r.peer.is_none());
-        peers.sort_by(|a, b| (&a.op, &a.case).cmp(&(&b.op, &b.case)));
-        let rows: Vec<Row> = own
-            .into_iter()
-            .map(|record| {
-                let priced = price(&record, profile);
-                let peers = peers_of(&record, &peers);
-                Row { record, priced, peers }
-            })
-            .collect();
+/// Puts a report together from priced records. It keeps no record.
+#[derive(Debug, Default)]
+pub struct Builder {
+    rows: Vec<Row>,
+    peers: Vec<Peer>,
+}
+
+impl Builder {
+    /// Takes the next record.
+    pub fn push(&mut self, Unjoined(item): Unjoined) {
+        match item {
+            Item::Own(row) => self.rows.push(row),
+            Item::Peer(peer) => self.peers.extend(peer),
+        }
+    }
+
+    /// Joins rows and peers.
+    pub fn finish(self) -> Report {
+        let Builder { mut rows, mut peers } = self;
+        peers.sort_by(|a, b| a.key().cmp(&b.key()));
+        if !peers.is_empty() {
+            for row in &mut rows {
+                row.peers = peers_of(row, &peers);
+            }
+        }
         let summary = Summary::of(&rows);
-        Report { rows, summary }
+        Report { rows, records: Vec::new(), summary, peers }
+    }
+}
+
+impl Report {
+    /// Prices `records` against `profile`, and keeps them.
+    pub fn new(records: Vec<Record>, profile: &Profile) -> Report {
+        let mut builder = Builder::default();
+        records.iter().for_each(|record| builder.push(price_one(record, profile)));
+        let mut report = builder.finish();
+        report.records = records.into_iter().filter(|r| r.peer.is_none()).collect();
+        report
+    }
+
+    /// The row of `record` in this report, priced against `profile` again.
+    pub fn row(&self, record: &Record, profile: &Profile) -> Row {
+        let mut row = Row::new(record, profile);
+        row.peers = peers_of(&row, &self.peers);
+        row
     }
 
     /// Whether no row implies an impossible rate: the run's health.
@@ -92,34 +173,58 @@ impl Report {
     }
 }
 
-fn peers_of(record: &Record, sorted: &[Record]) -> Vec<(Text, f64)> {
-    let Some(timing) = &record.timing else { return Vec::new() };
-    let key = (&record.op, &record.case);
-    let start = sorted.partition_point(|r| (&r.op, &r.case) < key);
-    let mut peers: Vec<(Text, f64)> = sorted[start..]
-        .iter()
-        .take_while(|r| (&r.op, &r.case) == key)
-        .filter_map(|r| {
-            let theirs = r.timing.as_ref().filter(|t| t.source == timing.source)?;
-            let ns = theirs.actual_ns();
-            (ns.is_finite() && ns > 0.0).then(|| (r.peer.clone().unwrap_or_default(), ns))
-        })
-        .collect();
+impl Peer {
+    fn new(record: &Record, tag: &Text) -> Option<Peer> {
+        let timing = record.timing.as_ref()?;
+        let ns = timing.actual_ns();
+        let (op, case) = (record.op.clone(), record.case.clone());
+        (ns.is_finite() && ns > 0.0).then(|| Peer { op, case, tag: tag.clone(), source: timing.source.clone(), ns })
+    }
+
+    fn key(&self) -> (&str, &str) {
+        (&self.op, &self.case)
+    }
+}
+
+fn peers_of(row: &Row, sorted: &[Peer]) -> Box<[(Text, f64)]> {
+    let Some(source) = &row.source else { return Box::default() };
+    let key = (&*row.op, &*row.case);
+    let start = sorted.partition_point(|peer| peer.key() < key);
+    let of_row = sorted[start..].iter().take_while(|peer| peer.key() == key);
+    let mut peers: Vec<(Text, f64)> =
+        of_row.filter(|peer| peer.source == *source).map(|peer| (peer.tag.clone(), peer.ns)).collect();
     peers.sort_by(|a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(&b.0)));
-    peers
+    peers.into_boxed_slice()
 }
 
 impl Row {
+    fn new(record: &Record, profile: &Profile) -> Row {
+        let timing = record.timing.as_deref();
+        Row {
+            op: record.op.clone(),
+            case: record.case.clone(),
+            family: record.family.clone(),
+            dtype: record.dtype.clone(),
+            roof_key: record.roof_key.clone(),
+            source: timing.map(|t| t.source.clone()),
+            flops: record.flops,
+            bytes: record.bytes,
+            actual_ns: timing.map(|t| t.actual_ns()),
+            priced: price(record, profile),
+            peers: Box::default(),
+        }
+    }
+
     /// The op's time over the fastest peer's: below 1 the op is the faster one.
     pub fn against_best_peer(&self) -> Option<f64> {
-        let ours = self.record.timing.as_ref()?.actual_ns();
+        let ours = self.actual_ns?;
         let (_, theirs) = self.peers.first()?;
         (ours.is_finite() && ours > 0.0).then(|| ours / theirs)
     }
 
     /// The record's FLOPs over its bytes.
     pub fn intensity(&self) -> Option<f64> {
-        let (flops, bytes) = (self.record.flops?, self.record.bytes?);
+        let (flops, bytes) = (self.flops?, self.bytes?);
         (bytes > 0).then(|| flops as f64 / bytes as f64)
     }
 }
@@ -178,6 +283,27 @@ impl Verdict {
             Verdict::None => None,
         }
     }
+}
+
+/// How many rows one thread turns into text at a time.
+const BLOCK: usize = 1 << 10;
+
+/// Writes what `print` makes of `rows`, in their order, printed by as many threads as there are.
+fn in_order<T: Sync>(rows: &[T], out: &mut dyn io::Write, print: impl Fn(&[T], &mut String) + Sync) -> io::Result<()> {
+    for blocks in rows.chunks(BLOCK * 16) {
+        let texts: Vec<String> = blocks
+            .par_chunks(BLOCK)
+            .map(|rows| {
+                let mut text = String::new();
+                print(rows, &mut text);
+                text
+            })
+            .collect();
+        for text in texts {
+            out.write_all(text.as_bytes())?;
+        }
+    }
+    Ok(())
 }
 
 /// 1,536 bytes as `1.54 kB`: three significant digits and an SI prefix.

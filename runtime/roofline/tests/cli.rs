@@ -253,19 +253,26 @@ fn an_output_file_gets_what_the_terminal_would_without_colour() {
     assert!(stderr(&nowhere).starts_with("error: cannot write no/such/folder.txt: "));
 }
 
-#[test]
-fn a_table_keeps_to_the_width_of_the_terminal() {
-    let project = Project::new(&[("r.jsonl", &healthy())]);
+/// The table as a terminal of that width shows it.
+fn table(records: &str, width: Option<usize>) -> String {
+    let project = Project::new(&[("r.jsonl", records)]);
     let profile = Profile::from_yaml(PROFILE).expect("a profile");
     let report = Report::new(load(&[project.path().join("r.jsonl")]).records, &profile);
-    for width in [100, 120, 200] {
-        let text = anstream::adapter::strip_str(&report::table(&report, &profile, TableOptions { width: Some(width) }))
-            .to_string();
+    let mut out = Vec::new();
+    report::table(&report, &profile, TableOptions { width }, &mut out).expect("written");
+    anstream::adapter::strip_str(&String::from_utf8(out).expect("UTF-8")).to_string()
+}
+
+#[test]
+fn a_table_keeps_to_the_width_of_the_terminal() {
+    for width in [40, 60, 80, 120, 200] {
+        let text = table(&healthy(), Some(width));
         let rows = text.split("\n\n").filter(|part| !part.contains("rows on"));
         let widest = rows.flat_map(str::lines).map(UnicodeWidthStr::width).max();
         assert!(widest <= Some(width), "{width}: {widest:?}\n{text}");
+        insta::assert_snapshot!(format!("table_{width}"), text);
     }
-    let wide = report::table(&report, &profile, TableOptions { width: None });
+    let wide = table(&healthy(), None);
     assert!(wide.contains("the profile is of Test GPU, and it ran on Other GPU"), "without a width nothing is cut");
 }
 

@@ -5,8 +5,8 @@ pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod report;
 
-use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -36,15 +36,24 @@ pub(crate) fn width(output_file: Option<&Path>) -> Option<usize> {
 
 /// Writes `text` to the file, without colour, or to the standard output.
 pub(crate) fn write(text: &str, output_file: Option<&Path>) -> Result<()> {
+    output(output_file, |out| out.write_all(text.as_bytes()))
+}
+
+/// Has `print` write to the file, without colour, or to the standard output, with colour where that is wanted.
+pub(crate) fn output(output_file: Option<&Path>, print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     match output_file {
         Some(path) => {
-            let plain = anstream::adapter::strip_str(text).to_string();
-            fs::write(path, plain).with_context(|| format!("cannot write {}", path.display()))
+            let write = || {
+                let mut out = BufWriter::new(anstream::StripStream::new(File::create(path)?));
+                print(&mut out)?;
+                out.flush()
+            };
+            write().with_context(|| format!("cannot write {}", path.display()))
         }
         None => {
-            let mut stdout = anstream::stdout().lock();
-            stdout.write_all(text.as_bytes())?;
-            Ok(stdout.flush()?)
+            let mut out = BufWriter::new(anstream::stdout().lock());
+            print(&mut out)?;
+            Ok(out.flush()?)
         }
     }
 }

@@ -1,13 +1,16 @@
 //! Records against a profile, as a report.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use tileops_record::load;
-use tileops_roofline::report::{self, Report, TableOptions};
+use serde_json::Value;
+use tileops_record::{Record, each, load};
+use tileops_roofline::profile::Profile;
+use tileops_roofline::report::{self, Builder, Report, TableOptions, price_one};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -46,24 +49,58 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     // clap requires it where there is no subcommand.
     let Some(path) = &arguments.profile else { bail!("no profile") };
     let profile = super::profile(path)?;
-    let loaded = load(&arguments.records);
-    super::complain(&loaded.problems);
-    let report = Report::new(loaded.records, &profile);
+    let paths = &arguments.records;
+    let json = arguments.format == Format::Json;
+    // The page holds every record, and JSON prints every one: from files it reads them a second time, from a pipe it
+    // cannot.
+    let (report, problems) = if arguments.html.is_some() || (json && !paths.iter().all(|p| p.is_dir() || p.is_file())) {
+        let loaded = load(paths);
+        (Report::new(loaded.records, &profile), loaded.problems)
+    } else {
+        let mut builder = Builder::default();
+        let problems = each(paths, |record| price_one(&record, &profile), |item| builder.push(item));
+        (builder.finish(), problems)
+    };
+    super::complain(&problems);
     if let Some(path) = &arguments.html {
         fs::write(path, report::html(&report, &profile)).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let output_file = arguments.output_file.as_deref();
-    let text = match arguments.format {
-        Format::Table => report::table(&report, &profile, TableOptions { width: super::width(output_file) }),
-        Format::Json => format!("{:#}\n", report::json(&report, &profile)),
-        Format::Csv => report::csv(&report),
-        Format::Markdown => report::markdown(&report, &profile),
-        Format::Junit => report::junit(&report, &profile)?,
-    };
-    super::write(&text, output_file)?;
-    Ok(match (loaded.problems.is_empty(), report.healthy()) {
+    let options = TableOptions { width: super::width(output_file) };
+    super::output(output_file, |out| match arguments.format {
+        Format::Table => report::table(&report, &profile, options, out),
+        Format::Json => print_json(&report, &profile, paths, out),
+        Format::Csv => report::csv(&report, out),
+        Format::Markdown => out.write_all(report::markdown(&report, &profile).as_bytes()),
+        Format::Junit => out.write_all(report::junit(&report, &profile)?.as_bytes()),
+    })?;
+    Ok(match (problems.is_empty(), report.healthy()) {
         (_, false) => ExitCode::from(1),
         (false, true) => ExitCode::from(2),
         (true, true) => ExitCode::SUCCESS,
     })
+}
+
+/// `{"gpu", "healthy", "summary", "rows"}`, a row a line: a million rows are never one value in memory.
+fn print_json(report: &Report, profile: &Profile, paths: &[PathBuf], out: &mut dyn Write) -> io::Result<()> {
+    let head = format!("{:#}", Value::Object(report::json_summary(report, profile)));
+    write!(out, "{},\n  \"rows\": [", head.trim_end_matches("\n}"))?;
+    let mut result = Ok(());
+    let mut first = true;
+    let mut line = |text: Option<String>| {
+        if let (Some(text), Ok(())) = (text, &result) {
+            result = write!(out, "{}\n    {text}", if first { "" } else { "," });
+            first = false;
+        }
+    };
+    let print = |record: &Record| {
+        record.peer.is_none().then(|| report::json_row(&report.row(record, profile), record).to_string())
+    };
+    if report.records.is_empty() {
+        each(paths, |record| print(&record), &mut line);
+    } else {
+        report.records.iter().for_each(|record| line(print(record)));
+    }
+    result?;
+    write!(out, "\n  ]\n}}\n")
 }

@@ -36,6 +36,7 @@ pub fn compare_table(comparison: &Comparison, view: CompareView) -> String {
     for change in &shown {
         layout.measure(&cells(change));
     }
+    let layout = layout.settle();
     let mut out = String::new();
     if !shown.is_empty() {
         layout.head(&mut out);

@@ -1,6 +1,7 @@
 //! The report as CSV (RFC 4180): one line a row, an empty field for a value that does not exist.
 
 use std::borrow::Cow;
+use std::io;
 
 use super::{Report, Row};
 
@@ -27,34 +28,37 @@ const COLUMNS: [&str; 20] = [
     "against_best_peer",
 ];
 
-/// The report as CSV.
-pub fn csv(report: &Report) -> String {
-    let mut out = COLUMNS.join(",");
-    out.push_str("\r\n");
-    for row in &report.rows {
-        let fields = fields(row);
-        out.push_str(&fields.iter().map(|f| quote(f)).collect::<Vec<_>>().join(","));
-        out.push_str("\r\n");
-    }
-    out
+/// Writes the report as CSV. Fails where `out` does.
+pub fn csv(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
+    write!(out, "{}\r\n", COLUMNS.join(","))?;
+    super::in_order(&report.rows, out, |rows, text| {
+        for row in rows {
+            for (at, field) in fields(row).iter().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                text.push_str(&quote(field));
+            }
+            text.push_str("\r\n");
+        }
+    })
 }
 
 fn fields(row: &Row) -> [String; COLUMNS.len()] {
     fn text<T: ToString>(value: Option<T>) -> String {
         value.map(|v| v.to_string()).unwrap_or_default()
     }
-    let record = &row.record;
     let reading = row.priced.reading.as_ref();
     [
-        record.op.to_string(),
-        record.case.to_string(),
-        text(record.family.as_ref()),
-        text(record.dtype.as_ref()),
-        text(record.flops),
-        text(record.bytes),
+        row.op.to_string(),
+        row.case.to_string(),
+        text(row.family.as_ref()),
+        text(row.dtype.as_ref()),
+        text(row.flops),
+        text(row.bytes),
         text(row.intensity()),
-        text(record.roof_key.as_ref()),
-        text(record.timing.as_ref().map(|t| &t.source)),
+        text(row.roof_key.as_ref()),
+        text(row.source.as_ref()),
         text(reading.ok().map(|r| r.actual_ns)),
         text(reading.ok().map(|r| r.sol_ns)),
         text(reading.ok().map(|r| r.efficiency)),

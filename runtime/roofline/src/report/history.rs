@@ -36,6 +36,7 @@ pub fn history_table(history: &History, view: HistoryView) -> String {
     for row in &rows {
         layout.measure(&cells(history, row));
     }
+    let layout = layout.settle();
     let mut out = String::new();
     if !rows.is_empty() {
         layout.head(&mut out);

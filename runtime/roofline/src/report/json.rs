@@ -3,32 +3,43 @@
 
 use serde_json::{Map, Value, json};
 
+use tileops_record::Record;
+
 use super::{Report, Row};
 use crate::profile::Profile;
 
-/// The report as one JSON document.
+/// The report as one JSON document. Its records have to be kept: a row without its record is not in it.
 pub fn json(report: &Report, profile: &Profile) -> Value {
-    let summary = &report.summary;
-    json!({
-        "gpu": profile.gpu,
-        "healthy": report.healthy(),
-        "summary": {
-            "rows": summary.rows,
-            "priced": summary.priced,
-            "median_efficiency": summary.median_efficiency,
-            "at_ceiling": summary.at_ceiling,
-            "anomalies": summary.anomalies,
-            "latency_bound": summary.latency_bound,
-            "formula_errors": summary.formula_errors,
-            "with_peer": summary.with_peer,
-            "behind_a_peer": summary.behind_a_peer,
-        },
-        "rows": report.rows.iter().map(row).collect::<Vec<_>>(),
-    })
+    let mut fields = json_summary(report, profile);
+    let rows = report.rows.iter().zip(&report.records).map(|(row, record)| json_row(row, record));
+    fields.insert("rows".to_owned(), rows.collect());
+    Value::Object(fields)
 }
 
-fn row(row: &Row) -> Value {
-    let mut fields = match serde_json::to_value(&row.record) {
+/// Everything but the rows.
+pub fn json_summary(report: &Report, profile: &Profile) -> Map<String, Value> {
+    let summary = &report.summary;
+    let summary = json!({
+        "rows": summary.rows,
+        "priced": summary.priced,
+        "median_efficiency": summary.median_efficiency,
+        "at_ceiling": summary.at_ceiling,
+        "anomalies": summary.anomalies,
+        "latency_bound": summary.latency_bound,
+        "formula_errors": summary.formula_errors,
+        "with_peer": summary.with_peer,
+        "behind_a_peer": summary.behind_a_peer,
+    });
+    let mut fields = Map::new();
+    fields.insert("gpu".to_owned(), json!(profile.gpu));
+    fields.insert("healthy".to_owned(), json!(report.healthy()));
+    fields.insert("summary".to_owned(), summary);
+    fields
+}
+
+/// One row: the record's own fields and, beside them, what it is worth.
+pub fn json_row(row: &Row, record: &Record) -> Value {
+    let mut fields = match serde_json::to_value(record) {
         Ok(Value::Object(fields)) => fields,
         // A record came from JSON or from numbers that JSON can state; a NaN time becomes null.
         _ => Map::new(),

@@ -26,8 +26,8 @@ pub fn junit(report: &Report, profile: &Profile) -> std::io::Result<String> {
                     writer
                         .create_element("testcase")
                         .with_attributes([
-                            ("classname", row.record.op.as_str()),
-                            ("name", row.record.case.as_str()),
+                            ("classname", row.op.as_str()),
+                            ("name", row.case.as_str()),
                             ("time", format!("{seconds:.9}").as_str()),
                         ])
                         .write_inner_content(|writer| {

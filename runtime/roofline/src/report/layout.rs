@@ -36,19 +36,25 @@ impl Column {
     }
 }
 
-/// The widths of `N` columns, settled once every line was measured.
+/// Columns whose content is being measured.
 #[derive(Debug)]
 pub(super) struct Layout<const N: usize> {
     columns: [Column; N],
     widths: [usize; N],
     total: Option<usize>,
-    settled: Option<[Option<usize>; N]>,
+}
+
+/// Columns with their widths; those that are left out have none.
+#[derive(Debug)]
+pub(super) struct Settled<const N: usize> {
+    columns: [Column; N],
+    widths: [Option<usize>; N],
 }
 
 impl<const N: usize> Layout<N> {
     /// Columns under their heads, on a terminal of `total` columns.
     pub(super) fn new(columns: [Column; N], total: Option<usize>) -> Self {
-        Layout { widths: columns.map(|c| c.head.width()), columns, total, settled: None }
+        Layout { widths: columns.map(|c| c.head.width()), columns, total }
     }
 
     /// Makes room for a line.
@@ -56,22 +62,32 @@ impl<const N: usize> Layout<N> {
         for (width, cell) in self.widths.iter_mut().zip(cells) {
             *width = (*width).max(cell.width());
         }
-        self.settled = None;
     }
 
+    /// Makes room for what either has room for.
+    pub(super) fn merge(mut self, other: Self) -> Self {
+        for (width, theirs) in self.widths.iter_mut().zip(other.widths) {
+            *width = (*width).max(theirs);
+        }
+        self
+    }
+
+    /// Fits the columns into the terminal.
+    pub(super) fn settle(self) -> Settled<N> {
+        Settled { widths: settle(&self.columns, self.widths, self.total), columns: self.columns }
+    }
+}
+
+impl<const N: usize> Settled<N> {
     /// Writes the heads.
-    pub(super) fn head(&mut self, out: &mut String) {
+    pub(super) fn head(&self, out: &mut String) {
         self.line(out, Style::new().bold(), &self.columns.map(|c| c.head.to_owned()));
     }
 
     /// Writes a line.
-    pub(super) fn line(&mut self, out: &mut String, style: Style, cells: &[String; N]) {
-        let settled = match self.settled {
-            Some(settled) => settled,
-            None => *self.settled.insert(settle(&self.columns, self.widths, self.total)),
-        };
+    pub(super) fn line(&self, out: &mut String, style: Style, cells: &[String; N]) {
         let start = out.len();
-        for ((column, width), cell) in self.columns.iter().zip(settled).zip(cells) {
+        for ((column, width), cell) in self.columns.iter().zip(self.widths).zip(cells) {
             let Some(width) = width else { continue };
             let (text, cut) = cut(cell, width);
             let gap = width.saturating_sub(text.width() + usize::from(cut));
@@ -167,6 +183,7 @@ mod tests {
             let cells = [cells[0].clone(), cells[1].clone(), cells[2].chars().take(4).collect(), cells[3].clone()];
             let mut layout = Layout::new(columns, Some(total));
             layout.measure(&cells);
+            let layout = layout.settle();
             let mut out = String::new();
             layout.head(&mut out);
             layout.line(&mut out, Style::new(), &cells);
@@ -185,6 +202,7 @@ mod tests {
         let print = |total| {
             let mut layout = Layout::new(columns, Some(total));
             layout.measure(&cells);
+            let layout = layout.settle();
             let mut out = String::new();
             layout.line(&mut out, Style::new(), &cells);
             out

@@ -19,7 +19,7 @@ pub fn markdown(report: &Report, profile: &Profile) -> String {
         let _ = writeln!(out, "\n### Formula errors\n");
         for row in errors {
             for breach in &row.priced.breaches {
-                let _ = writeln!(out, "- `{}` `{}`: {breach}", row.record.op, row.record.case);
+                let _ = writeln!(out, "- `{}` `{}`: {breach}", row.op, row.case);
             }
         }
     }
@@ -35,8 +35,6 @@ pub fn markdown(report: &Report, profile: &Profile) -> String {
 pub(super) fn by_efficiency(report: &Report) -> Vec<&Row> {
     let mut rows: Vec<&Row> = report.rows.iter().collect();
     let key = |row: &Row| row.priced.reading.as_ref().map_or(f64::INFINITY, |r| r.efficiency);
-    rows.sort_by(|a, b| {
-        key(a).total_cmp(&key(b)).then_with(|| (&a.record.op, &a.record.case).cmp(&(&b.record.op, &b.record.case)))
-    });
+    rows.sort_by(|a, b| key(a).total_cmp(&key(b)).then_with(|| (&a.op, &a.case).cmp(&(&b.op, &b.case))));
     rows
 }

@@ -1,8 +1,9 @@
 //! The report for a terminal: rows grouped by family, sorted, cut to the width there is.
 
-use std::fmt::Write;
+use std::io;
 
 use anstyle::{AnsiColor, Style};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::layout::{Column, Layout};
 use super::{Report, Row, si, time};
@@ -28,39 +29,41 @@ const COLUMNS: [Column; 8] = [
     Column::left("").shrinks(10),
 ];
 
-/// The report as a table, with ANSI styles; the caller strips them where colour is off.
-pub fn table(report: &Report, profile: &Profile, options: TableOptions) -> String {
+/// Writes the report as a table, with ANSI styles; the caller strips them where colour is off. Fails where `out` does.
+pub fn table(report: &Report, profile: &Profile, options: TableOptions, out: &mut dyn io::Write) -> io::Result<()> {
     let bold = Style::new().bold();
     let mut rows = super::markdown::by_efficiency(report);
     // Stable: within a family the worst efficiency stays first. Rows of no family come last.
-    let family = |row: &Row| row.record.family.clone();
-    rows.sort_by_key(|row| (family(row).is_none(), family(row)));
-    let grouped = rows.iter().any(|row| row.record.family.is_some());
-    let mut layout = Layout::new(COLUMNS, options.width);
-    for row in &rows {
+    rows.sort_by(|a, b| (a.family.is_none(), &a.family).cmp(&(b.family.is_none(), &b.family)));
+    let grouped = rows.iter().any(|row| row.family.is_some());
+    let empty = || Layout::new(COLUMNS, options.width);
+    let measure = |mut layout: Layout<8>, row: &&Row| {
         layout.measure(&cells(row));
-    }
-    let mut out = String::new();
-    layout.head(&mut out);
-    let mut last = None;
-    for row in &rows {
-        // Writing to a string cannot fail.
-        if grouped && last != Some(&row.record.family) {
-            last = Some(&row.record.family);
-            let name = row.record.family.as_deref().unwrap_or("no family");
-            let _ = writeln!(out, "\n{bold}{name}{bold:#}");
+        layout
+    };
+    let layout = rows.par_iter().fold(empty, measure).reduce(empty, Layout::merge).settle();
+    let mut head = String::new();
+    layout.head(&mut head);
+    out.write_all(head.as_bytes())?;
+    let mut of_family = rows.chunk_by(|a, b| a.family == b.family);
+    of_family.try_for_each(|rows| {
+        if let (true, Some(row)) = (grouped, rows.first()) {
+            writeln!(out, "\n{bold}{}{bold:#}", row.family.as_deref().unwrap_or("no family"))?;
         }
-        layout.line(&mut out, style(row), &cells(row));
-    }
-    let _ = writeln!(out);
+        super::in_order(rows, out, |rows, text| {
+            for row in rows {
+                layout.line(text, style(row), &cells(row));
+            }
+        })
+    })?;
+    writeln!(out)?;
     for row in rows.iter().filter(|row| !row.priced.breaches.is_empty()) {
         let error = AnsiColor::Red.on_default().bold();
         for breach in &row.priced.breaches {
-            let _ = writeln!(out, "{error}formula error{error:#}: {} {}: {breach}", row.record.op, row.record.case);
+            writeln!(out, "{error}formula error{error:#}: {} {}: {breach}", row.op, row.case)?;
         }
     }
-    let _ = writeln!(out, "{}", summary(report, profile));
-    out
+    writeln!(out, "{}", summary(report, profile))
 }
 
 /// The report's closing line.
@@ -94,14 +97,13 @@ pub(super) fn summary(report: &Report, profile: &Profile) -> String {
 
 /// A row as text, a dash for a value that does not exist; what stands under [`COLUMNS`].
 pub(super) fn cells(row: &Row) -> [String; 8] {
-    let record = &row.record;
     let reading = row.priced.reading.as_ref();
     let dash = || "–".to_owned();
     [
-        record.op.to_string(),
-        record.case.to_string(),
-        record.bytes.map_or_else(dash, |b| si(b as f64, "B")),
-        record.flops.map_or_else(dash, |f| si(f as f64, "FLOP")),
+        row.op.to_string(),
+        row.case.to_string(),
+        row.bytes.map_or_else(dash, |b| si(b as f64, "B")),
+        row.flops.map_or_else(dash, |f| si(f as f64, "FLOP")),
         reading.map_or_else(|_| dash(), |r| time(r.actual_ns)),
         reading.map_or_else(|_| dash(), |r| r.bound.as_str().to_owned()),
         reading.map_or_else(|_| dash(), |r| format!("{:.1} %", r.efficiency * 100.0)),
