@@ -198,7 +198,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Everything that is found in `inputs`.
-    fn outcome(&self, inputs: discover::Inputs, configs: &Configs, known: &Known) -> Outcome {
+    pub(crate) fn outcome(&self, inputs: discover::Inputs, configs: &Configs, known: &Known) -> Outcome {
         let judged = engine::judge(inputs, configs);
         let mut outcome =
             Outcome { skipped: judged.skipped, problems: judged.problems, bugs: judged.bugs, ..Outcome::default() };

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 
 use super::*;
-use crate::workspace::{TieIndex, Touched};
+use crate::workspace::TieIndex;
 
 /// A database, and what it executed since it was last asked.
 struct Watched {
@@ -254,13 +254,10 @@ proptest! {
                 Some(text) => db.set_files([FileText { open, ..closed(path, &text) }]),
                 None => db.remove_file(path),
             }
-            let touched = match index.update(path, db.ties(path), db.types_file(path)) {
-                Touched::These(files) => files,
-                Touched::Unknown => {
-                    prop_assert!(!was_known);
-                    paths.iter().cloned().collect()
-                }
-            };
+            let touched = index.update(path, db.ties(path), db.types_file(path));
+            // A file that is new touches what it is tied to.
+            prop_assert_eq!(touched.was_known, was_known);
+            let touched = touched.files;
             for (other, before) in paths.iter().zip(&before) {
                 if other != path && told(&db, other) != *before {
                     prop_assert!(touched.contains(other), "{} changed with {}", other, path);

@@ -40,11 +40,12 @@ struct Manifest {
 
 /// The files that a change touches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Touched {
-    /// These, in the order of their paths; the changed file is not among them.
-    These(BTreeSet<Arc<str>>),
-    /// It cannot be said: nothing was known of the file before.
-    Unknown,
+pub struct Touched {
+    /// The files, in the order of their paths; the changed file is not among them.
+    pub files: BTreeSet<Arc<str>>,
+    /// Whether something was known of the changed file before. Where not, and it is not new, others may be touched by what
+    /// it had.
+    pub was_known: bool,
 }
 
 impl TieIndex {
@@ -57,13 +58,13 @@ impl TieIndex {
         };
         let mut touched = BTreeSet::new();
         manifest.retype(types, &mut touched);
-        let is_known = manifest.files.contains_key(path);
+        let was_known = manifest.files.contains_key(path);
         manifest.retie(path, ties, &mut touched);
         if manifest.files.is_empty() {
             self.folders.remove(folder(path));
         }
         touched.remove(path);
-        if is_known { Touched::These(touched) } else { Touched::Unknown }
+        Touched { files: touched, was_known }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tileops_analyzer::db::unless_stale;
-use tileops_analyzer::workspace::{TieIndex, Touched, folder};
+use tileops_analyzer::workspace::{TieIndex, folder};
 use tower_lsp::lsp_types::MessageType;
 
 use super::outbox::Outgoing;
@@ -91,14 +91,12 @@ fn retie(snapshot: &Snapshot, known: &Known, key: &Arc<str>) -> Option<BTreeSet<
     let (ties, types) = ties.unwrap_or_default();
     // Nothing in there is left half-changed by a panic.
     let touched = known.ties.lock().unwrap_or_else(PoisonError::into_inner).update(key, ties, types);
-    Some(match touched {
-        Touched::These(files) => files,
-        Touched::Unknown if known.all && file.is_none_or(|file| file.listed) => BTreeSet::new(),
-        Touched::Unknown => {
-            let beside = snapshot.files.keys().filter(|other| folder(other) == folder(key) && *other != key);
-            beside.cloned().collect()
-        }
-    })
+    let is_new = known.all && file.is_none_or(|file| file.listed);
+    if touched.was_known || is_new {
+        return Some(touched.files);
+    }
+    let beside = snapshot.files.keys().filter(|other| folder(other) == folder(key) && *other != key);
+    Some(beside.cloned().collect())
 }
 
 /// Runs `action`; nothing where the snapshot has become stale. A panic is said, and gives nothing within.

@@ -16,6 +16,8 @@ mod documents;
 mod guard;
 mod judge;
 mod load;
+#[cfg(test)]
+mod model;
 mod outbox;
 mod parent;
 mod pipes;

@@ -171,7 +171,8 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    fn take_file(&self) -> Option<(Url, Option<i32>, Vec<Diagnostic>)> {
+    /// What is to be said of the file whose news has waited longest.
+    pub(super) fn take_file(&self) -> Option<(Url, Option<i32>, Vec<Diagnostic>)> {
         let mut waiting = self.lock();
         let key = waiting.files.pop_front()?;
         let last = waiting.last.get_mut(&key)?;
@@ -267,9 +268,18 @@ async fn send(message: Outgoing, client: &Client, answers: &Sender<Message>, wat
     }
 }
 
-/// Lets a request go its way. A client that never answers is not waited for.
+/// Lets a request go its way. A client that never answers is not waited for; one that answers late finds someone who
+/// listens, as the protocol's library gives up the whole session where nobody does.
 fn ask(request: impl Future<Output = ()> + Send + 'static) {
-    tokio::spawn(tokio::time::timeout(PATIENCE, request));
+    tokio::spawn(request);
+}
+
+/// Asks the client to show progress under `token`, and says whether it does.
+async fn may_show(client: &Client, token: &NumberOrString) -> bool {
+    let (client, create) = (client.clone(), WorkDoneProgressCreateParams { token: token.clone() });
+    // What is given up is the waiting, and not the request.
+    let asked = tokio::spawn(async move { client.send_request::<WorkDoneProgressCreate>(create).await });
+    matches!(tokio::time::timeout(PATIENCE, asked).await, Ok(Ok(Ok(()))))
 }
 
 async fn show_progress(client: Client, mut counts: watch::Receiver<Progress>) {
@@ -279,9 +289,7 @@ async fn show_progress(client: Client, mut counts: watch::Receiver<Progress>) {
         return;
     }
     let token = NumberOrString::String("tileops-judging".to_owned());
-    let create = WorkDoneProgressCreateParams { token: token.clone() };
-    let created = tokio::time::timeout(PATIENCE, client.send_request::<WorkDoneProgressCreate>(create)).await;
-    if !matches!(created, Ok(Ok(()))) || is_over(&counts) {
+    if !may_show(&client, &token).await || is_over(&counts) {
         return;
     }
     let say = |value: WorkDoneProgress| {
@@ -305,9 +313,7 @@ async fn show_progress(client: Client, mut counts: watch::Receiver<Progress>) {
 
 async fn show_work(client: Client, title: String, mut ended: watch::Receiver<()>) {
     let token = NumberOrString::String(format!("tileops: {title}"));
-    let create = WorkDoneProgressCreateParams { token: token.clone() };
-    let created = tokio::time::timeout(PATIENCE, client.send_request::<WorkDoneProgressCreate>(create)).await;
-    if !matches!(created, Ok(Ok(()))) {
+    if !may_show(&client, &token).await {
         return;
     }
     let say = |value: WorkDoneProgress| {

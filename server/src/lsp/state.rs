@@ -92,6 +92,12 @@ pub(crate) enum Message {
     Warn(String),
     /// What nobody should ever see.
     Bug(String),
+    /// Someone wants to know when there is nothing left to do.
+    #[cfg(test)]
+    WhenIdle(Sender<()>),
+    /// Nothing is to be done any more.
+    #[cfg(test)]
+    Stop,
 }
 
 /// How many files the background judges before it looks up.
@@ -135,6 +141,13 @@ pub(crate) struct State {
     warned: BTreeSet<String>,
     /// Whether the client will be told to fetch diagnostics again when there is nothing else to do.
     refresh: bool,
+    /// How many listings of the workspace are under way, and what has changed on disk meanwhile.
+    listing: usize,
+    changed_meanwhile: BTreeSet<Arc<str>>,
+    #[cfg(test)]
+    waiting: Vec<Sender<()>>,
+    #[cfg(test)]
+    stopped: bool,
 }
 
 impl State {
@@ -168,6 +181,12 @@ impl State {
             reading: BTreeMap::new(),
             warned: BTreeSet::new(),
             refresh: false,
+            listing: 0,
+            changed_meanwhile: BTreeSet::new(),
+            #[cfg(test)]
+            waiting: Vec::new(),
+            #[cfg(test)]
+            stopped: false,
         })
     }
 
@@ -181,6 +200,10 @@ impl State {
                 next = messages.try_recv().ok();
             }
             self.guarded("judging", State::settle);
+            #[cfg(test)]
+            if self.stopped {
+                return;
+            }
         }
     }
 
@@ -286,6 +309,10 @@ impl State {
             }
             Message::Warn(text) => self.warn(&text),
             Message::Bug(what) => self.bug(&what),
+            #[cfg(test)]
+            Message::WhenIdle(sender) => self.waiting.push(sender),
+            #[cfg(test)]
+            Message::Stop => self.stopped = true,
         }
     }
 
@@ -332,12 +359,25 @@ impl State {
         let on_disk = uris::path(uri).and_then(|path| Some((load::read(&path)?, path)));
         match on_disk {
             Some((text, path)) => {
-                let listed = self.files.get(&key).is_some_and(|file| file.listed);
+                let listed = self.is_listed(&path);
                 self.set_on_disk(&path, text, listed);
             }
             None => self.forget(&key),
         }
+        self.heard_of(key);
+    }
+
+    /// A file on disk is what was read just now.
+    fn heard_of(&mut self, key: Arc<str>) {
+        if self.listing > 0 {
+            self.changed_meanwhile.insert(key.clone());
+        }
         self.dirty.insert(key);
+    }
+
+    /// Whether a file is among the workspace's manifests by its place.
+    fn is_listed(&self, path: &Path) -> bool {
+        self.listed.iter().any(|folder| path.starts_with(folder))
     }
 
     /// Puts edited texts where snapshots see them.
@@ -459,14 +499,15 @@ impl State {
         }
         folders.retain(|folder| self.listed.insert(folder.clone()));
         if !folders.is_empty() {
+            self.listing += 1;
             let sender = self.sender.clone();
             self.back.spawn(move || {
-                let loaded = panics::catch(|| load::manifests(&folders));
-                // Where nobody takes it, the server is ending.
-                let _ = sender.send(match loaded {
-                    Ok(loaded) => Message::Loaded(loaded),
-                    Err(panic) => Message::Bug(format!("reading the workspace: {panic}")),
+                let loaded = panics::catch(|| load::manifests(&folders)).unwrap_or_else(|panic| {
+                    // Where nobody takes it, the server is ending.
+                    let _ = sender.send(Message::Bug(format!("reading the workspace: {panic}")));
+                    Loaded::default()
                 });
+                let _ = sender.send(Message::Loaded(loaded));
             });
         }
     }
@@ -474,9 +515,14 @@ impl State {
     fn loaded(&mut self, loaded: Loaded) {
         self.advance();
         let mut by_project: BTreeMap<PathBuf, Vec<FileText>> = BTreeMap::new();
+        self.listing = self.listing.saturating_sub(1);
         let mut keys = BTreeSet::new();
         for (path, text) in loaded.files {
             let key = uris::path_key(&path);
+            // What was read may be older than what has been heard since.
+            if self.changed_meanwhile.contains(&key) {
+                continue;
+            }
             keys.insert(key.clone());
             if self.documents.contains_key(&key) {
                 continue;
@@ -495,6 +541,10 @@ impl State {
             self.background.push_back(key);
         }
         self.files.list(&keys);
+        if self.listing == 0 {
+            // They were judged without what has come now.
+            self.dirty.append(&mut self.changed_meanwhile);
+        }
         for (project, files) in by_project {
             if let Some(project) = self.projects.get_mut(&project) {
                 project.db.set_files(files);
@@ -546,8 +596,9 @@ impl State {
             } else if event.typ == FileChangeType::DELETED {
                 self.advance();
                 self.delete(&key);
+                self.heard_of(key);
             } else if is_yaml(&path) {
-                let listed = self.listed.iter().any(|folder| path.starts_with(folder));
+                let listed = self.is_listed(&path);
                 let is_known = path.parent().is_some_and(|folder| self.known_folders.contains(folder));
                 if !listed && !is_known {
                     continue;
@@ -557,7 +608,7 @@ impl State {
                     Some(text) => self.set_on_disk(&path, text, listed),
                     None => self.forget(&key),
                 }
-                self.dirty.insert(key);
+                self.heard_of(key);
             }
         }
         if configuration {
@@ -791,7 +842,14 @@ impl State {
                 let _ = sender.send(message);
             });
         }
-        let idle = !self.judging && !self.in_background && self.background.is_empty();
+        let idle = self.listing == 0 && !self.judging && !self.in_background && self.background.is_empty();
+        #[cfg(test)]
+        if idle {
+            // Whoever no longer waits has failed already.
+            for waiting in self.waiting.drain(..) {
+                let _ = waiting.send(());
+            }
+        }
         if idle && self.refresh {
             self.refresh = false;
             if self.session.pull {

@@ -205,6 +205,26 @@ fn a_client_that_never_answers_and_one_that_does_not_read() {
 }
 
 #[test]
+fn a_client_that_answers_late_is_heard() {
+    let project = Project::own();
+    let mut client = Client::spawn();
+    client.answers = false;
+    let mut capabilities = pushed();
+    capabilities["workspace"]["didChangeConfiguration"] = json!({"dynamicRegistration": true});
+    client.initialize(project.root(), capabilities, Value::Null);
+    let asked = client.wait("a question", |message| message["method"] == "workspace/configuration");
+    let registered = client.wait("another", |message| message["method"] == "client/registerCapability");
+    // Longer than the server waits for anything.
+    client.idle(Duration::from_millis(10_500));
+    for question in [asked, registered] {
+        let result = if question["method"] == "workspace/configuration" { json!([null]) } else { Value::Null };
+        client.write(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
+    }
+    assert!(client.request("tileops/debugInfo", Value::Null)["text"].is_string());
+    client.shut_down();
+}
+
+#[test]
 fn nonsense_is_answered_with_errors() {
     let project = Project::new(&[("manifest/demo.yaml", &entry("AFwdOp", "[M]"))]);
     let mut client = Client::spawn();

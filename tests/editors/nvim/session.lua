@@ -53,8 +53,69 @@ wait('the index is renamed', function()
 end)
 wait('and nothing is wrong with that', function() return #vim.diagnostic.get(buffer) == 0 end)
 
--- Another server of the same configuration.
+local function text() return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n') end
+local function replace(from, to)
+  for number, content in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) do
+    local start, stop = content:find(from, 1, true)
+    if start then
+      vim.api.nvim_buf_set_text(buffer, number - 1, start - 1, number - 1, stop, { to })
+      return vim.api.nvim_win_set_cursor(0, { number, start - 1 })
+    end
+  end
+  check(false, 'the text has ' .. from)
+end
+local function codes()
+  return vim.tbl_map(function(found) return found.code end, vim.diagnostic.get(buffer))
+end
+
+-- A fix, as the menu of a user's editor offers it.
+replace('[Rows, Rows]', '[Rows, Rosw]')
+wait('a misspelt name is a defect', function() return vim.tbl_contains(codes(), 'unknown-name') end)
+replace("Rosw", "Rosw") -- the cursor stands at it
+vim.lsp.buf.code_action({
+  apply = true,
+  filter = function(action) return action.kind == 'quickfix' and action.isPreferred end,
+})
+wait('the fix mends it', function() return text():find('[Rows, Rows]', 1, true) ~= nil and #codes() == 0 end)
+
+-- Help for a call that is being written.
+replace('flops: "Rows"', 'flops: "ceil_div(Rows, 2)"')
+local position = vim.api.nvim_win_get_cursor(0)
+local column = vim.api.nvim_get_current_line():find('2)', 1, true) - 1
+local help = ask('textDocument/signatureHelp', {
+  textDocument = document, position = { line = position[1] - 1, character = column },
+})
+check(help.signatures[1].label:find('ceil_div', 1, true) ~= nil, 'signature help tells of the call')
+check((help.activeParameter or help.signatures[1].activeParameter) == 1, 'and of the argument')
+replace('ceil_div(Rows, 2)', 'Rows')
+
+-- A setting that changes while the server runs.
+replace('Rows: Dim', 'Rows: Dim, Spare: Dim')
+wait('an unused index is a defect', function() return vim.tbl_contains(codes(), 'unused-index') end)
+local function set(levels)
+  client().settings = { tileops = { codes = levels } }
+  client():notify('workspace/didChangeConfiguration', { settings = client().settings })
+end
+set({ ['unused-index'] = 'ignore' })
+wait('and none where the settings say so', function() return not vim.tbl_contains(codes(), 'unused-index') end)
+set(vim.empty_dict())
+wait('and one again', function() return vim.tbl_contains(codes(), 'unused-index') end)
+
+-- The server dies, and is started again with the text as it is in the editor.
 local first = client()
-first:stop()
-wait('the server ends when it is told', function() return first:is_stopped() end)
+local name = vim.fn.fnamemodify(server, ':t')
+local own = vim.api.nvim_get_proc_children(vim.fn.getpid())
+local served = vim.tbl_filter(function(id) return (vim.api.nvim_get_proc(id) or {}).name == name:sub(1, 15) end, own)
+check(#served == 1, 'the server is a process of its own')
+vim.uv.kill(served[1], 'sigkill')
+wait('its end is noticed', function() return first:is_stopped() end)
+vim.lsp.enable('tileops', false)
+vim.lsp.enable('tileops')
+vim.cmd.doautocmd('FileType')
+wait('another is started', function() return client() and client().id ~= first.id and client().initialized end)
+wait('and shows what is wrong', function() return vim.tbl_contains(codes(), 'unused-index') end)
+
+local last = client()
+last:stop()
+wait('the server ends when it is told', function() return last:is_stopped() end)
 os.exit(0)
