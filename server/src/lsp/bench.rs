@@ -1,6 +1,6 @@
 //! Running the program that prices rows, where the settings name one. It writes records, which are read when it ends.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// How much of what a program said of its failure is shown, in lines.
@@ -14,6 +14,8 @@ pub(crate) struct Run {
     pub(crate) program: String,
     pub(crate) args: Vec<String>,
     pub(crate) cwd: PathBuf,
+    /// The file that it writes.
+    pub(crate) out: Option<PathBuf>,
 }
 
 impl Run {
@@ -24,6 +26,10 @@ impl Run {
             true => self.cwd.join(&self.program),
             false => PathBuf::from(&self.program),
         };
+        if let Some(folder) = self.out.as_deref().and_then(Path::parent) {
+            // Where that fails, the program says what it could not write.
+            let _ = std::fs::create_dir_all(folder);
+        }
         let output = Command::new(&program)
             .args(&self.args)
             .current_dir(&self.cwd)

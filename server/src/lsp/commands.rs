@@ -8,6 +8,7 @@ use tileops_analyzer::defect::{all_codes, nearest};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::{ExecuteCommandParams, Url};
 
+use super::records::Places;
 use super::snapshot::{File, Snapshot};
 use super::state::Message;
 use super::uris;
@@ -92,12 +93,22 @@ fn run(snapshot: &Snapshot, arguments: &[Value], price: bool) -> Result<Value> {
     }
     let cwd = root_of(snapshot, file, &uri)?;
     let program = snapshot.settings.bench.clone().unwrap_or_else(|| BENCH.to_owned());
+    let places = snapshot.project(file).map(|project| Places::of(&project.config, &snapshot.settings));
+    let out = places.and_then(|places| places.new_file(op)).filter(|_| price);
+    let relative = |path: &Path| path.strip_prefix(cwd).unwrap_or(path).to_string_lossy().into_owned();
     let mut args: Vec<String> = if price { vec!["--price".to_owned()] } else { Vec::new() };
+    if let Some(folder) = uris::path(&uri).as_deref().and_then(Path::parent) {
+        args.extend(["--manifest".to_owned(), relative(folder)]);
+    }
     args.extend(["--op".to_owned(), op.clone()]);
-    let runs = price && snapshot.settings.bench.is_some();
+    if let Some(out) = &out {
+        args.extend(["--out".to_owned(), relative(out)]);
+    }
+    // What is printed only would be lost.
+    let runs = price && snapshot.settings.bench.is_some() && out.is_some();
     if runs {
-        let command =
-            super::bench::Run { op: op.clone(), program: program.clone(), args: args.clone(), cwd: cwd.into() };
+        let (program, args) = (program.clone(), args.clone());
+        let command = super::bench::Run { op: op.clone(), program, args, cwd: cwd.into(), out };
         let _ = snapshot.owner.send(Message::Price(command));
     }
     Ok(json!({ "command": program, "args": args, "cwd": cwd.to_string_lossy(), "started": runs }))

@@ -32,6 +32,21 @@ impl Places {
         Places { records: records.into_iter().flatten().map(place).collect(), profile: profile.map(place) }
     }
 
+    /// A file for new records of an op, which is then one of them; nothing where none would be.
+    pub(crate) fn new_file(&self, op: &str) -> Option<PathBuf> {
+        let name = format!("priced-{op}.jsonl");
+        self.records.iter().find_map(|place| {
+            let file = base(place).join(&name);
+            if is_glob(place) {
+                let glob = globset::Glob::new(&place.to_string_lossy()).ok()?.compile_matcher();
+                return glob.is_match(&file).then_some(file);
+            }
+            // A file that is named holds what somebody keeps in it.
+            let is_file = place.file_name().is_some_and(|name| is_record_file(&name.to_string_lossy()));
+            (!is_file).then_some(file)
+        })
+    }
+
     /// Whether a file may be one of them.
     pub(crate) fn may_have(&self, path: &Path) -> bool {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -361,6 +376,10 @@ mod tests {
         let profile = Places { records: Vec::new(), profile: Some(folder.path().join("bad.jsonl")) };
         assert!(Records::read(&profile).1[0].contains("not a GPU profile"));
         let here = places("*.jsonl");
+        assert_eq!(here.new_file("AFwdOp"), Some(folder.path().join("priced-AFwdOp.jsonl")));
+        assert_eq!(places("records").new_file("AFwdOp"), Some(folder.path().join("records/priced-AFwdOp.jsonl")));
+        assert_eq!(places("kept.jsonl").new_file("AFwdOp"), None);
+        assert_eq!(places("*.jsonl.zst").new_file("AFwdOp"), None);
         assert!(here.may_have(&folder.path().join("x.jsonl")) && !here.may_have(&folder.path().join("x.yaml")));
         let before = here.stamp();
         assert_eq!(here.stamp(), before);

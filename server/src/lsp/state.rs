@@ -290,10 +290,13 @@ impl State {
             }
             Message::Reload => self.reconfigure(),
             Message::Price(run) => self.price(run),
-            Message::Priced(run, result) => match result {
-                Ok(()) => self.read_records(&run.cwd),
-                Err(why) => self.outbox.send(Outgoing::Show(MessageType::ERROR, why)),
-            },
+            Message::Priced(run, result) => {
+                // One that could not price a row has said so in a record.
+                self.read_records(&run.cwd);
+                if let Err(why) = result {
+                    self.outbox.send(Outgoing::Show(MessageType::ERROR, why));
+                }
+            }
             Message::ReadRecords(project) => self.read_records(&project),
             Message::Records { project, records, problems } => {
                 let again = self.reading.remove(&project) == Some(true);

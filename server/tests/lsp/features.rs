@@ -214,11 +214,10 @@ fn commands_say_what_they_can() {
     assert!(wrong["error"]["message"].as_str().is_some_and(|text| text.contains("did you mean `unknown-name`?")));
     let priced = run("tileops.priceRows", json!(["AFwdOp", uri]));
     let root = project.root().canonicalize().expect("a folder");
-    let expected =
-        json!({"command": "tileops-bench", "args": ["--price", "--op", "AFwdOp"], "cwd": root, "started": false});
+    let expected = json!({"command": "tileops-bench", "args": ["--price", "--manifest", "manifest", "--op", "AFwdOp"], "cwd": root, "started": false});
     assert_eq!(priced["result"], expected);
     let benched = run("tileops.benchRows", json!(["AFwdOp", uri]));
-    assert_eq!(benched["result"]["args"], json!(["--op", "AFwdOp"]));
+    assert_eq!(benched["result"]["args"], json!(["--manifest", "manifest", "--op", "AFwdOp"]));
     for (arguments, part) in [
         (json!(["AFwdO", uri]), "did you mean `AFwdOp`?"),
         (json!(["AFwdOp"]), "takes the name of an op"),

@@ -129,7 +129,8 @@ fn the_server_prices_rows_with_the_program_that_it_is_told() {
     let text = entry("AFwdOp", "[M]");
     let project = Project::new(&[("manifest/demo.yaml", &text), ("tileops.toml", CONFIG), ("profile.yaml", PROFILE)]);
     project.write("new.jsonl", &record(&text, 7_000_000, false));
-    let script = "#!/bin/sh\nif [ \"$3\" = BFwdOp ]; then echo 'no such row' >&2; exit 3; fi\nmkdir -p records\ncp new.jsonl records/\n";
+    // `--price --manifest DIR --op OP --out FILE`
+    let script = "#!/bin/sh\nif [ \"$5\" = BFwdOp ]; then echo 'no such row' >&2; exit 3; fi\ncp new.jsonl \"$7\"\n";
     project.write("bench.sh", script);
     let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(project.path("bench.sh"), mode).expect("executable");
@@ -146,6 +147,7 @@ fn the_server_prices_rows_with_the_program_that_it_is_told() {
     });
     client.wait("its end", |message| message["method"] == "$/progress" && message["params"]["value"]["kind"] == "end");
     wait_for(&mut client, &uri, "7.00 MFLOP");
+    assert!(project.path("records/priced-AFwdOp.jsonl").exists());
     run(&mut client, "BFwdOp");
     let said = client.wait("an error", |message| message["method"] == "window/showMessage");
     let message = said["params"]["message"].as_str().expect("a text");
