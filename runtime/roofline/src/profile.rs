@@ -110,7 +110,12 @@ impl Profile {
         rate("hbm.bandwidth".into(), self.hbm.bandwidth)?;
         fraction("hbm.calibration".into(), self.hbm.calibration)?;
         for (mix, &value) in &self.hbm.mixes {
-            fraction(format!("hbm.mixes.{mix}"), Some(value))?;
+            let key = format!("hbm.mixes.{mix}");
+            fraction(key.clone(), Some(value))?;
+            if self.hbm.calibration.is_some_and(|envelope| value > envelope) {
+                let expected = "no mix lies above `hbm.calibration`, which is their envelope";
+                return Err(ProfileError::Value { key, value, expected });
+            }
         }
         for (section, peaks) in [("cuda_core", &self.cuda_core), ("tensor_core", &self.tensor_core)] {
             for (unit, peak) in peaks {

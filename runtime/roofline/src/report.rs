@@ -8,6 +8,7 @@ mod json;
 mod junit;
 mod layout;
 mod markdown;
+mod svg;
 mod table;
 
 pub use compare::{CompareView, compare_json, compare_markdown, compare_table};
@@ -17,6 +18,7 @@ pub use html::html;
 pub use json::{json, json_row, json_summary};
 pub use junit::junit;
 pub use markdown::markdown;
+pub use svg::svg;
 pub use table::{TableOptions, table};
 
 use std::io;

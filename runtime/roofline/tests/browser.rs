@@ -40,6 +40,17 @@ addEventListener("load", async () => {
     out.rows = lines().length;
     out.count = $("#count").textContent;
     out.painted = ["#plot", "#histogram", "#peers"].map(painted);
+    // Every rule of WCAG 2.1 A and AA, and what axe calls best practice, on the page as it is and with a row's facts open.
+    const judge = async (when) => {
+      if (!window.axe) return;
+      // A colour on its way from one theme to the other is none of either.
+      await pause(400);
+      const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
+      const { violations, passes } = await axe.run(document, { runOnly: { type: "tag", values: tags } });
+      out.judged = (out.judged ?? 0) + passes.length;
+      out.violations = (out.violations ?? []).concat(violations.map((v) => `${when}: ${v.id} at ${v.nodes.map((n) => n.target.join(" ")).join(", ")}: ${v.help}`));
+    };
+    await judge("at first");
     out.labels = all("[role=img]").map((plot) => plot.getAttribute("aria-label").length > 40);
     out.errors = all("#error-list li").map((item) => item.textContent);
     out.unnamed = all("button").filter((b) => !(b.textContent.trim() || b.getAttribute("aria-label"))).length;
@@ -58,6 +69,7 @@ addEventListener("load", async () => {
     key(document.activeElement, "ArrowDown");
     out.moved = document.activeElement === lines()[1];
     key(document.activeElement, "Enter");
+    await judge("with a row's facts, in the other theme");
     out.facts = $("#facts h3").textContent === lines()[1].cells[0].textContent && all("tr.detail").length === 1;
     key(document.activeElement, "Enter");
     out.closed = all("tr.detail").length === 0;
@@ -82,12 +94,49 @@ addEventListener("load", async () => {
 });
 </script>"##;
 
+/// Uses the page and measures how long it takes to answer, painting included. Everything is done while the page loads:
+/// a page is dumped when it has.
+const HURRY: &str = r##"<script>
+addEventListener("load", () => {
+  const $ = (q) => document.querySelector(q);
+  const paint = () => ["#plot", "#histogram", "#peers"].forEach((id) => echarts.getInstanceByDom($(id))?.getZr().flush());
+  const out = { seen: window.seen };
+  const measure = (name, act) => {
+    const start = performance.now();
+    act();
+    paint();
+    document.body.getBoundingClientRect();
+    out[name] = performance.now() - start;
+  };
+  const submit = () => $("#filters").dispatchEvent(new Event("submit", { cancelable: true }));
+  out.load = performance.now();
+  measure("filter", () => { $("#text").value = "row-12"; submit(); });
+  measure("unfilter", () => { $("#text").value = ""; submit(); });
+  measure("sort", () => $("#table th button").click());
+  measure("choose", () => $("#table tbody tr[data-row]").click());
+  measure("theme", () => $("#theme").click());
+  measure("zoom", () => $("#zoom-in").click());
+  document.body.append(Object.assign(document.createElement("script"), { type: "application/json", id: "probe", textContent: JSON.stringify(out) }));
+});
+</script>"##;
+
 fn chromium() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
     let found = names.iter().flat_map(|name| folders.iter().map(move |f| f.join(name))).find(|path| path.is_file());
     assert!(found.is_some() || env::var_os("CI").is_none(), "CI has to have a Chromium on PATH");
     found
+}
+
+/// axe-core, which judges pages as a screen reader would meet them: where CI installs it, or where `AXE` says.
+fn axe() -> Option<String> {
+    let path = env::var_os("AXE").map(PathBuf::from).unwrap_or_else(|| {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/ci/node_modules/axe-core/axe.min.js")
+    });
+    let found = fs::read_to_string(path).ok();
+    assert!(found.is_some() || env::var_os("CI").is_none(), "CI has to have axe-core");
+    // It speaks of script elements in its texts.
+    found.map(|text| text.replace("</script", "<\\/script"))
 }
 
 /// Records of every kind, with names that are markup.
@@ -118,8 +167,8 @@ fn records(copies: usize) -> String {
     lines.join("\n")
 }
 
-/// The page of `records`, with the watch before everything else and `USE` after it.
-fn page(folder: &Path, records: &str) -> PathBuf {
+/// The page of `records`, with the watch before everything else and `probe` after it.
+fn page(folder: &Path, records: &str, probe: &str) -> PathBuf {
     fs::write(folder.join("r.jsonl"), records).expect("written");
     let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/h200.yaml");
     let output = Command::new(env!("CARGO_BIN_EXE_tileops-roofline"))
@@ -134,13 +183,15 @@ fn page(folder: &Path, records: &str) -> PathBuf {
     let mut page = page.replacen("<head>", &format!("<head>{WATCH}"), 1);
     // The last one: the library's text holds one, too.
     let end = page.rfind("</body>").expect("an end");
-    page.insert_str(end, USE);
+    let axe = axe().map(|text| format!("<script>{text}</script>")).unwrap_or_default();
+    page.insert_str(end, &format!("{axe}{probe}"));
     fs::write(&path, page).expect("written");
     path
 }
 
 /// What the page's user saw at a window of that size.
-fn visit(chromium: &Path, folder: &TempDir, page: &Path, size: &str, dark: bool) -> Value {
+/// Clocks run in virtual time, so that nothing waits, unless `budget` is none.
+fn visit(chromium: &Path, folder: &TempDir, page: &Path, size: &str, dark: bool, budget: Option<u32>) -> Value {
     let output = Command::new(chromium)
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
         .args([
@@ -148,7 +199,8 @@ fn visit(chromium: &Path, folder: &TempDir, page: &Path, size: &str, dark: bool)
             "--disable-component-update",
             "--host-resolver-rules=MAP * ~NOTFOUND",
         ])
-        .args(["--virtual-time-budget=20000", "--dump-dom", &format!("--window-size={size}")])
+        .args(["--dump-dom", &format!("--window-size={size}")])
+        .args(budget.map(|ms| format!("--virtual-time-budget={ms}")))
         .arg(format!("--blink-settings=preferredColorScheme={}", if dark { 0 } else { 1 }))
         .arg(format!("--user-data-dir={}", folder.path().join(format!("chromium-{size}-{dark}")).display()))
         .arg(format!("file://{}", page.display()))
@@ -169,9 +221,9 @@ fn the_page_works_in_chromium() {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let page = page(folder.path(), &records(0));
+    let page = page(folder.path(), &records(0), USE);
     for (size, dark) in [("1280,900", false), ("1280,900", true), ("500,844", false)] {
-        let saw = visit(&chromium, &folder, &page, size, dark);
+        let saw = visit(&chromium, &folder, &page, size, dark, Some(20_000));
         assert_eq!(saw["seen"], Value::Array(vec![]), "{saw:#}");
         assert_eq!(saw["resources"], Value::Array(vec![]), "{saw:#}");
         assert_eq!(saw["title"], "Roofline · NVIDIA H200");
@@ -197,6 +249,12 @@ fn the_page_works_in_chromium() {
         assert_eq!(saw["error"][0], "SumFwdOp");
         assert_eq!(saw["overflow"], 0, "nothing is wider than the window at {size}");
         assert_eq!(saw["hostile"], "undefined", "record text is never markup");
+        if saw["judged"].is_null() {
+            println!("skipped: axe-core is not installed");
+        } else {
+            assert!(saw["judged"].as_u64() > Some(40), "axe judged: {}", saw["judged"]);
+            assert_eq!(saw["violations"], Value::Array(vec![]), "at {size}, dark: {dark}");
+        }
     }
 }
 
@@ -207,10 +265,26 @@ fn five_thousand_rows_stay_a_small_page() {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let page = page(folder.path(), &records(5_000));
-    let saw = visit(&chromium, &folder, &page, "1280,900", false);
+    let page = page(folder.path(), &records(5_000), USE);
+    let saw = visit(&chromium, &folder, &page, "1280,900", false, Some(20_000));
     assert_eq!(saw["seen"], Value::Array(vec![]), "{saw:#}");
     assert_eq!(saw["rows"], 100);
     assert_eq!(saw["count"], "5,006 of 5,006 rows");
     assert!(saw["elements"].as_u64() < Some(3_000), "{}", saw["elements"]);
+}
+
+#[test]
+fn how_fast_five_thousand_rows_answer() {
+    let Some(chromium) = chromium() else {
+        println!("skipped: no Chromium on PATH");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(folder.path(), &records(5_000), HURRY);
+    let saw = visit(&chromium, &folder, &page, "1280,900", false, None);
+    assert_eq!(saw["seen"], Value::Array(vec![]), "{saw:#}");
+    for step in ["load", "filter", "unfilter", "sort", "choose", "theme", "zoom"] {
+        let ms = saw[step].as_f64().unwrap_or_else(|| panic!("{step} was measured: {saw:#}"));
+        println!("{step:>10}: {ms:.0} ms");
+    }
 }

@@ -267,8 +267,7 @@ fn table(records: &str, width: Option<usize>) -> String {
 fn a_table_keeps_to_the_width_of_the_terminal() {
     for width in [40, 60, 80, 120, 200] {
         let text = table(&healthy(), Some(width));
-        let rows = text.split("\n\n").filter(|part| !part.contains("rows on"));
-        let widest = rows.flat_map(str::lines).map(UnicodeWidthStr::width).max();
+        let widest = text.lines().map(UnicodeWidthStr::width).max();
         assert!(widest <= Some(width), "{width}: {widest:?}\n{text}");
         insta::assert_snapshot!(format!("table_{width}"), text);
     }
@@ -370,4 +369,43 @@ fn the_documentations_worked_example_is_what_the_program_prints() {
     let output = project.run(&["r.jsonl", "--profile", &profile.to_string_lossy()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stdout(&output), block("text"));
+}
+
+#[test]
+fn the_svg_stands_on_its_own_in_light_and_dark() {
+    let project = Project::new(&[("r.jsonl", &everything())]);
+    let output = project.report(&["r.jsonl", "--svg", "plot.svg"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let svg = project.read("plot.svg");
+    let mut reader = quick_xml::Reader::from_str(&svg);
+    let mut texts = Vec::new();
+    loop {
+        match reader.read_event().expect("well-formed XML") {
+            quick_xml::events::Event::Text(text) => texts.push(String::from_utf8_lossy(&text).trim().to_owned()),
+            quick_xml::events::Event::Eof => break,
+            _ => {}
+        }
+    }
+    for expected in [
+        "Roofline plot of Test GPU: 5 rows",
+        "Roofline of Test GPU",
+        "1 formula error",
+        "1 anomaly",
+        "1 latency-bound",
+        "1 at ceiling",
+        "1 below the ceiling",
+        "tensor_core.bf16 1.00 PFLOP/s",
+        "cuda_core.fp32 100 TFLOP/s",
+        "memory 1.00 TB/s",
+        "Arithmetic intensity, FLOP/B",
+    ] {
+        assert!(texts.iter().any(|text| text == expected), "{expected}: {texts:?}");
+    }
+    assert!(svg.contains("@media (prefers-color-scheme:dark)"));
+    assert!(!svg.contains("<script") && !svg.contains("href"), "nothing runs and nothing is loaded");
+    // Every colour of the drawing has one for dark pages.
+    for part in svg.split("fill=\"#").skip(1).chain(svg.split("stroke=\"#").skip(1)) {
+        let colour = &part[..6];
+        assert!(svg.contains(&format!("[fill=\"#{colour}\"]{{fill:#")), "#{colour}");
+    }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use tileops_record::{Record, each, load};
@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
     /// Also write the report as one self-contained HTML page: plots, filters, every row's facts.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Also write the roofline plot as one SVG file, for a README; it is light or dark as its reader is.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -64,6 +67,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     super::complain(&problems);
     if let Some(path) = &arguments.html {
         fs::write(path, report::html(&report, &profile)).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if let Some(path) = &arguments.svg {
+        // Its errors are not those of threads.
+        let drawn = report::svg(&report, &profile).map_err(|error| anyhow!("cannot draw the plot: {error}"))?;
+        fs::write(path, drawn).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let output_file = arguments.output_file.as_deref();
     let options = TableOptions { width: super::width(output_file) };

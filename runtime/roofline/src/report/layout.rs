@@ -114,7 +114,8 @@ impl<const N: usize> Settled<N> {
 
 /// The width of each column, or nothing where it is left out.
 fn settle<const N: usize>(columns: &[Column; N], full: [usize; N], total: Option<usize>) -> [Option<usize>; N] {
-    let mut widths = full.map(Some);
+    // A column without head and content is none.
+    let mut widths = full.map(|width| (width > 0).then_some(width));
     let Some(total) = total else { return widths };
     let used = |widths: &[Option<usize>; N]| widths.iter().flatten().map(|w| w + 2).sum::<usize>().saturating_sub(2);
     // The width to which cutting alone can bring the columns that are left.

@@ -23,8 +23,8 @@ pub fn markdown(report: &Report, profile: &Profile) -> String {
             }
         }
     }
-    let _ = writeln!(out, "\n| op | case | bytes | FLOPs | time | bound | efficiency | verdict |");
-    let _ = writeln!(out, "| --- | --- | ---: | ---: | ---: | --- | ---: | --- |");
+    let _ = writeln!(out, "\n| op | case | bytes | FLOPs | time | bound | efficiency | against peer | verdict |");
+    let _ = writeln!(out, "| --- | --- | ---: | ---: | ---: | --- | ---: | --- | --- |");
     for row in by_efficiency(report) {
         let _ = writeln!(out, "| {} |", super::table::cells(row).map(|c| c.replace('|', "\\|")).join(" | "));
     }

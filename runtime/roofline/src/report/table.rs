@@ -4,6 +4,7 @@ use std::io;
 
 use anstyle::{AnsiColor, Style};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use unicode_width::UnicodeWidthStr;
 
 use super::layout::{Column, Layout};
 use super::{Report, Row, si, time};
@@ -18,7 +19,7 @@ pub struct TableOptions {
 }
 
 /// On a narrow terminal the work goes first, then the bound and the time: what is left is which row, and how good.
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 9] = [
     Column::left("op").shrinks(14),
     Column::left("case").shrinks(14),
     Column::right("bytes").optional(2),
@@ -26,6 +27,7 @@ const COLUMNS: [Column; 8] = [
     Column::right("time").optional(4),
     Column::left("bound").optional(3),
     Column::right("efficiency"),
+    Column::left("against peer").optional(0),
     Column::left("").shrinks(10),
 ];
 
@@ -36,8 +38,12 @@ pub fn table(report: &Report, profile: &Profile, options: TableOptions, out: &mu
     // Stable: within a family the worst efficiency stays first. Rows of no family come last.
     rows.sort_by(|a, b| (a.family.is_none(), &a.family).cmp(&(b.family.is_none(), &b.family)));
     let grouped = rows.iter().any(|row| row.family.is_some());
-    let empty = || Layout::new(COLUMNS, options.width);
-    let measure = |mut layout: Layout<8>, row: &&Row| {
+    let mut columns = COLUMNS;
+    if report.summary.with_peer == 0 {
+        columns[7] = Column::left("");
+    }
+    let empty = || Layout::new(columns, options.width);
+    let measure = |mut layout: Layout<9>, row: &&Row| {
         layout.measure(&cells(row));
         layout
     };
@@ -63,7 +69,29 @@ pub fn table(report: &Report, profile: &Profile, options: TableOptions, out: &mu
             writeln!(out, "{error}formula error{error:#}: {} {}: {breach}", row.op, row.case)?;
         }
     }
-    writeln!(out, "{}", summary(report, profile))
+    writeln!(out, "{}", wrap(&summary(report, profile), options.width))
+}
+
+/// Breaks a list at its commas where it is wider than the terminal.
+fn wrap(list: &str, width: Option<usize>) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for part in list.split(", ") {
+        if used > 0 {
+            out.push(',');
+            used += 1;
+        }
+        if used > 0 && width.is_some_and(|width| used + 2 + part.width() > width) {
+            out.push('\n');
+            used = 0;
+        } else if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(part);
+        used += part.width();
+    }
+    out
 }
 
 /// The report's closing line.
@@ -96,7 +124,7 @@ pub(super) fn summary(report: &Report, profile: &Profile) -> String {
 }
 
 /// A row as text, a dash for a value that does not exist; what stands under [`COLUMNS`].
-pub(super) fn cells(row: &Row) -> [String; 8] {
+pub(super) fn cells(row: &Row) -> [String; 9] {
     let reading = row.priced.reading.as_ref();
     let dash = || "–".to_owned();
     [
@@ -107,8 +135,17 @@ pub(super) fn cells(row: &Row) -> [String; 8] {
         reading.map_or_else(|_| dash(), |r| time(r.actual_ns)),
         reading.map_or_else(|_| dash(), |r| r.bound.as_str().to_owned()),
         reading.map_or_else(|_| dash(), |r| format!("{:.1} %", r.efficiency * 100.0)),
+        against_peer(row),
         remark(row),
     ]
+}
+
+/// How many times as fast as the fastest peer the op is, and which one that is.
+fn against_peer(row: &Row) -> String {
+    match (row.against_best_peer(), row.peers.first()) {
+        (Some(share), Some((tag, _))) => format!("{:.2}× {tag}", 1.0 / share),
+        _ => String::new(),
+    }
 }
 
 /// What stands behind an efficiency: verdict, labels, or why there is no reading.
