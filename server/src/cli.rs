@@ -13,7 +13,7 @@ Exit codes: 0 clean, 1 defects, 2 wrong usage or unreadable input, 101 a bug of 
 #[derive(Debug, Clone, Parser)]
 #[command(name = "tileops-lsp", version, max_term_width = 100, after_help = EXIT_CODES)]
 #[command(group(ArgGroup::new("fixing").args(["fix", "diff"])))]
-#[command(group(ArgGroup::new("mode").args(["check", "rows", "explain"])))]
+#[command(group(ArgGroup::new("mode").args(["check", "rows", "explain", "print_schema"])))]
 pub(crate) struct Arguments {
     /// Serve an editor on standard input and output, which is what happens without a mode, too
     #[arg(long, conflicts_with = "mode")]
@@ -30,6 +30,10 @@ pub(crate) struct Arguments {
     /// Print the page of a defect code; `all` lists the codes
     #[arg(long, value_name = "CODE", conflicts_with_all = ["paths", "format", "select_op", "jobs"])]
     pub(crate) explain: Option<String>,
+
+    /// Print a JSON schema: of tileops.toml, of an editor's settings, or of a GPU profile
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["paths", "format", "select_op", "jobs"])]
+    pub(crate) print_schema: Option<Schema>,
 
     /// Files and folders; `-` is standard input. Without any, the manifest folders of tileops.toml, else `manifest`
     #[arg(value_name = "PATH", requires = "mode")]
@@ -122,7 +126,16 @@ pub(crate) enum Mode<'a> {
     Check,
     Rows,
     Explain(&'a str),
+    Schema(Schema),
     Server,
+}
+
+/// What a schema can be of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Schema {
+    Config,
+    Settings,
+    Profile,
 }
 
 /// How a report is written.
@@ -160,6 +173,9 @@ impl ColorChoice {
 impl Arguments {
     /// What the run is asked to do.
     pub(crate) fn mode(&self) -> Mode<'_> {
+        if let Some(schema) = self.print_schema {
+            return Mode::Schema(schema);
+        }
         match (&self.explain, self.check, self.rows) {
             (Some(code), ..) => Mode::Explain(code),
             (None, true, _) => Mode::Check,
@@ -222,8 +238,16 @@ mod tests {
         assert_eq!(parse("x").expect("no mode").mode(), Mode::Server);
         assert_eq!(parse("x --check a b").expect("check").mode(), Mode::Check);
         assert_eq!(parse("x --rows").expect("rows").mode(), Mode::Rows);
-        for wrong in ["x --check --rows", "x --check --explain a", "x a.yaml", "x --statistics", "x --rows --unreached"]
-        {
+        assert_eq!(parse("x --print-schema profile").expect("a schema").mode(), Mode::Schema(Schema::Profile));
+        for wrong in [
+            "x --check --rows",
+            "x --check --print-schema config",
+            "x --print-schema nothing",
+            "x --check --explain a",
+            "x a.yaml",
+            "x --statistics",
+            "x --rows --unreached",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

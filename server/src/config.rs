@@ -26,6 +26,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::levels::{self, Level, Levels};
+use crate::schema;
 use crate::source::{self, Source};
 
 /// The file's name.
@@ -97,7 +98,7 @@ impl Config {
                             "package" => config.package = reader.string(value, "formulas.package"),
                             "sources" => config.sources = reader.strings(value, "formulas.sources"),
                             "names" => config.names = reader.strings(value, "formulas.names"),
-                            _ => reader.unknown(key, "`[formulas]`", &["package", "sources", "names"]),
+                            _ => reader.unknown(key, "`[formulas]`", schema::table(schema::CONFIG, "formulas")),
                         }
                     }
                 }
@@ -106,7 +107,7 @@ impl Config {
                         reader.level(key, value, &mut config.levels);
                     }
                 }
-                _ => reader.unknown(&key, FILE_NAME, &["manifest", "records", "profile", "formulas", "codes"]),
+                _ => reader.unknown(&key, FILE_NAME, schema::CONFIG),
             }
         }
         notes[before..].sort_by_key(|note| (note.range.start(), note.range.end()));
@@ -129,9 +130,9 @@ impl Reader<'_> {
         self.notes.push(ConfigNote { source: self.source.clone(), range, message, help, fatal });
     }
 
-    fn unknown(&mut self, key: &Key<'_>, place: &str, known: &[&str]) {
+    fn unknown(&mut self, key: &Key<'_>, place: &str, known: &'static [schema::Key]) {
         let found = key.get_ref();
-        let help = format!("it knows {}", list(nearest_first(found, known.iter().copied()), "and"));
+        let help = format!("it knows {}", list(nearest_first(found, schema::names(known)), "and"));
         self.note(key.span(), format!("{place} has no key `{found}`"), Some(help), false);
     }
 

@@ -1,7 +1,7 @@
 //! `tileops-lsp`: finds every defect of an op manifest.
 //!
 //! Without a mode it serves an editor on standard input and output. `--check` reports defects, `--rows` prints the calls
-//! that workload rows determine, `--explain` prints the page of a code. This crate is the edge: files, arguments, formats and exit codes live here, all judgments in
+//! that workload rows determine, `--explain` prints the page of a code, `--print-schema` what can be configured. This crate is the edge: files, arguments, formats and exit codes live here, all judgments in
 //! `tileops-analyzer`.
 
 mod baseline;
@@ -23,6 +23,7 @@ mod output;
 mod panics;
 mod render;
 mod rows;
+mod schema;
 mod source;
 mod watch;
 
@@ -66,6 +67,15 @@ fn run(arguments: &Arguments, notes: &notes::Notes) -> anyhow::Result<Exit> {
         Mode::Check => check::run(arguments, notes),
         Mode::Rows => rows::run(arguments, notes),
         Mode::Explain(code) => explain::run(code, notes),
+        Mode::Schema(which) => {
+            let schema = match which {
+                cli::Schema::Config => schema::config(),
+                cli::Schema::Settings => schema::settings(),
+                cli::Schema::Profile => tileops_roofline::profile::schema(),
+            };
+            output::write(format!("{schema:#}\n").as_bytes(), None)?;
+            Ok(Exit::Clean)
+        }
         Mode::Server => lsp::run(),
     }
 }

@@ -187,25 +187,41 @@ const LOOKALIKES: &[(char, &str, TokenKind)] = &[
     ('∞', "inf", TokenKind::BadOperand),
 ];
 
+/// The keywords of the language.
+const KEYWORDS: &[(&str, TokenKind)] = &[
+    ("and", TokenKind::And),
+    ("or", TokenKind::Or),
+    ("not", TokenKind::Not),
+    ("in", TokenKind::In),
+    ("if", TokenKind::If),
+    ("else", TokenKind::Else),
+    ("for", TokenKind::For),
+];
+
+/// The words that stand for a value.
+const CONSTANTS: &[(&str, TokenKind)] =
+    &[("True", TokenKind::True), ("False", TokenKind::False), ("None", TokenKind::None)];
+
+/// The keywords of the language: `and`, `if`.
+pub fn keywords() -> impl Iterator<Item = &'static str> {
+    KEYWORDS.iter().map(|&(word, _)| word)
+}
+
+/// The words that stand for a value: `True`.
+pub fn constants() -> impl Iterator<Item = &'static str> {
+    CONSTANTS.iter().map(|&(word, _)| word)
+}
+
 /// The keyword that `word` is.
 fn keyword(word: &str) -> Option<TokenKind> {
-    Some(match word {
-        "and" => TokenKind::And,
-        "or" => TokenKind::Or,
-        "not" => TokenKind::Not,
-        "in" => TokenKind::In,
-        "if" => TokenKind::If,
-        "else" => TokenKind::Else,
-        "for" => TokenKind::For,
-        "True" => TokenKind::True,
-        "False" => TokenKind::False,
-        "None" => TokenKind::None,
-        "is" => TokenKind::Is,
-        "lambda" => TokenKind::Lambda,
+    let declared = KEYWORDS.iter().chain(CONSTANTS).find(|&&(name, _)| name == word);
+    declared.map(|&(_, kind)| kind).or(match word {
+        "is" => Some(TokenKind::Is),
+        "lambda" => Some(TokenKind::Lambda),
         "as" | "assert" | "async" | "await" | "break" | "class" | "continue" | "def" | "del" | "elif" | "except"
         | "finally" | "from" | "global" | "import" | "nonlocal" | "pass" | "raise" | "return" | "try" | "while"
-        | "with" | "yield" => TokenKind::Reserved,
-        _ => return None,
+        | "with" | "yield" => Some(TokenKind::Reserved),
+        _ => None,
     })
 }
 

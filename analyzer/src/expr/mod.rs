@@ -24,6 +24,7 @@ pub use ast::{
     Axis, BinaryOp, BoolOp, Call, CompareOp, Comprehension, Expr, ExprKind, Ident, Shape, ShapeKind, TypeExpr,
     TypeExprKind, UnaryOp,
 };
+pub use lexer::{constants, keywords};
 pub use tokens::{Token, TokenClass, tokens};
 
 use crate::defect::Findings;

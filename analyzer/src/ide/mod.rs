@@ -10,6 +10,7 @@ mod hints;
 mod hover;
 mod mentions;
 mod navigate;
+mod rows;
 mod signature_help;
 pub(crate) mod site;
 mod structure;
@@ -25,6 +26,7 @@ pub use complete::{Completion, CompletionKind, Topic, completions, documentation
 pub use hints::{HintKind, HintKinds, InlayHint, RowCases, inlay_hints, row_cases};
 pub use hover::{Hover, hover};
 pub use navigate::{Definition, Highlight, Location, definition, highlights, prepare_rename, references, rename};
+pub use rows::{Case, EntryRows, Row, entry_rows};
 pub use signature_help::{SignatureHelp, SignatureParameter, signature_help};
 pub use structure::{
     CodeLens, DocumentLink, DocumentSymbol, LinkTarget, SemanticKind, SemanticToken, SymbolKind, WorkspaceSymbol,

@@ -12,4 +12,4 @@ pub use entry::{
 };
 pub use fact::Fact;
 pub(crate) use read::is_builtin_type;
-pub use read::{TypesFile, read_entry, read_types};
+pub use read::{TYPE_NAMES, TypesFile, read_entry, read_types};

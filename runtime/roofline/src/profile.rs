@@ -4,11 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// A device's ceilings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// The device's name, as the driver gives it; a record's device is matched against it.
@@ -22,6 +24,7 @@ pub struct Profile {
     #[serde(default)]
     pub tensor_core: BTreeMap<String, Peak>,
     /// Below this time a launch dominates, in nanoseconds.
+    #[schemars(extend("minimum" = 0))]
     pub latency_floor_ns: f64,
     /// The size of the L2 cache, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,27 +35,32 @@ pub struct Profile {
 }
 
 /// The memory's ceiling.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hbm {
     /// The theoretical bandwidth, in bytes a second.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub bandwidth: f64,
     /// The envelope over the measured access mixes, as a fraction of `bandwidth`. Absent where nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub calibration: Option<f64>,
     /// Each mix's measured fraction: `copy`, `triad`, `read`, `write`. Kept as data.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("additionalProperties" = serde_json::json!({"type": "number", "exclusiveMinimum": 0, "maximum": 1})))]
     pub mixes: BTreeMap<String, f64>,
 }
 
 /// One unit's ceiling.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Peak {
     /// The theoretical rate, in FLOP a second.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub flops: f64,
     /// The measured fraction of it. Absent where nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub calibration: Option<f64>,
 }
 
@@ -81,6 +89,11 @@ pub struct Ceiling {
     pub theoretical: f64,
     /// The achievable rate, per second: the theoretical one where nothing was measured.
     pub effective: f64,
+}
+
+/// The JSON schema of a profile: the keys, and what each number can be.
+pub fn schema() -> serde_json::Value {
+    SchemaSettings::draft07().into_generator().into_root_schema_for::<Profile>().to_value()
 }
 
 impl Profile {

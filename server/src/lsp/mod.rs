@@ -26,7 +26,7 @@ mod records;
 mod requests;
 mod server;
 mod session;
-mod settings;
+pub(crate) mod settings;
 mod snapshot;
 mod state;
 mod uris;
@@ -79,6 +79,7 @@ async fn serve() -> Result<Exit> {
         Backend { state, outbox, refreshes_diagnostics: Arc::clone(&refreshes_diagnostics) }
     })
     .custom_method("tileops/debugInfo", Backend::debug_info)
+    .custom_method("tileops/rows", Backend::rows)
     .finish();
     let guard = Guard { inner: service, events, refreshes_diagnostics, shut_down: false };
     let serving = Server::new(input, output, socket).concurrency_level(CONCURRENCY).serve(guard);

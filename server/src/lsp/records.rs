@@ -130,6 +130,11 @@ impl Records {
         (Records { by_case, profile, stamp }, problems)
     }
 
+    /// The GPU profile that they are held against.
+    pub(crate) fn profile(&self) -> Option<&Profile> {
+        self.profile.as_ref()
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.by_case.values().flat_map(|cases| cases.values()).map(Vec::len).sum()
@@ -147,8 +152,8 @@ impl Records {
 
 /// What a record says of a case.
 pub(crate) struct Said<'r> {
-    record: &'r Record,
-    profile: Option<&'r Profile>,
+    pub(crate) record: &'r Record,
+    pub(crate) profile: Option<&'r Profile>,
     /// Whether it was made of another text of the entry.
     pub(crate) stale: bool,
 }

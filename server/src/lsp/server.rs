@@ -65,6 +65,11 @@ impl Backend {
     pub(crate) async fn debug_info(&self, params: Option<Value>) -> Result<Value> {
         self.ask("tileops/debugInfo", params, commands::debug_request).await
     }
+
+    /// `tileops/rows`.
+    pub(crate) async fn rows(&self, params: requests::rows::RowsParams) -> Result<requests::rows::RowsResult> {
+        self.ask("tileops/rows", params, requests::rows::rows).await
+    }
 }
 
 fn failure(message: String) -> Error {

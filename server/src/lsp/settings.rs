@@ -4,6 +4,7 @@ use serde_json::Value;
 use tileops_analyzer::defect::{list, nearest_first};
 
 use crate::levels::{self, Level, Levels};
+use crate::schema;
 
 /// The settings, each with what holds where nothing is said.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,20 +70,6 @@ impl Default for Settings {
     }
 }
 
-/// The settings' names, as messages list them.
-const NAMES: [&str; 10] = [
-    "unreached",
-    "workspace",
-    "manifest",
-    "codes",
-    "positionEncoding",
-    "hints",
-    "lenses",
-    "records",
-    "profile",
-    "bench",
-];
-
 impl Settings {
     /// Reads what a client sends. Whatever is wrong with it is said in `warnings`, and everything else holds.
     pub(crate) fn read(value: &Value, warnings: &mut Vec<String>) -> Self {
@@ -133,10 +120,7 @@ impl Settings {
                                 "differences" => flag(&full, value, &mut settings.hints.differences, warnings),
                                 "rows" => flag(&full, value, &mut settings.hints.rows, warnings),
                                 "records" => flag(&full, value, &mut settings.hints.records, warnings),
-                                _ => {
-                                    let known = ["hints.rooflines", "hints.differences", "hints.rows", "hints.records"];
-                                    warnings.push(unknown(&full, &known));
-                                }
+                                _ => warnings.push(unknown_kind(name, &full)),
                             }
                         }
                     }
@@ -149,7 +133,7 @@ impl Settings {
                             match kind.as_str() {
                                 "counts" => flag(&full, value, &mut settings.lenses.counts, warnings),
                                 "runs" => flag(&full, value, &mut settings.lenses.runs, warnings),
-                                _ => warnings.push(unknown(&full, &["lenses.counts", "lenses.runs"])),
+                                _ => warnings.push(unknown_kind(name, &full)),
                             }
                         }
                     }
@@ -163,7 +147,7 @@ impl Settings {
                 "bench" => text(name, value, &mut settings.bench, warnings),
                 // The client's own: where the server is, and how much of the protocol it writes down.
                 "path" | "trace" | "server" => {}
-                _ => warnings.push(unknown(name, &NAMES)),
+                _ => warnings.push(unknown(name, schema::names(schema::SETTINGS))),
             }
         }
         settings
@@ -189,8 +173,15 @@ fn wrong(name: &str, takes: &str) -> String {
     format!("the setting `tileops.{name}` takes {takes}")
 }
 
-fn unknown(name: &str, known: &[&str]) -> String {
-    let known = list(nearest_first(name, known.iter().copied()), "and");
+/// Says that a table of settings has no `full`, and what it has.
+fn unknown_kind(table: &str, full: &str) -> String {
+    let kinds = schema::names(schema::table(schema::SETTINGS, table));
+    let known: Vec<String> = kinds.iter().map(|kind| format!("{table}.{kind}")).collect();
+    unknown(full, known.iter().map(String::as_str))
+}
+
+fn unknown<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    let known = list(nearest_first(name, known), "and");
     format!("there is no setting `tileops.{name}`; there are {known}")
 }
 

@@ -67,6 +67,10 @@ fn every_feature_that_is_advertised_answers() {
     let part = client.request("textDocument/semanticTokens/range", json!({"textDocument": document, "range": whole}));
     assert_eq!(full["data"], part["data"]);
     assert!(full["data"].as_array().is_some_and(|data| !data.is_empty() && data.len() % 5 == 0));
+    let rows = client.request("tileops/rows", json!({"textDocument": document}));
+    let row = &rows["entries"][0]["rows"][0];
+    assert_eq!((&rows["entries"][0]["op"], &row["label"]), (&json!("AFwdOp"), &json!("small")), "{rows}");
+    assert_eq!(row["cases"][0]["read"], row["cases"][0]["write"], "{rows}");
     let changed = json!({"textDocument": document, "previousResultId": full["resultId"]});
     let delta = client.request("textDocument/semanticTokens/full/delta", changed.clone());
     assert_eq!(delta["edits"], json!([]), "nothing has changed: {delta}");
@@ -341,5 +345,6 @@ fn a_document_that_is_not_known_has_nothing_to_say() {
     ] {
         assert_eq!(client.request(&format!("textDocument/{method}"), nowhere.clone()), Value::Null, "{method}");
     }
+    assert_eq!(client.request("tileops/rows", nowhere.clone()), json!({"entries": []}));
     client.shut_down();
 }

@@ -10,7 +10,7 @@ mod types;
 mod workload;
 
 pub(crate) use types::is_builtin_type;
-pub use types::{TypesFile, read_types};
+pub use types::{TYPE_NAMES, TypesFile, read_types};
 
 use fields::{Fields, Slot};
 

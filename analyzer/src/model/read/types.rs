@@ -54,14 +54,14 @@ pub fn read_types(chunk: &Chunk, tree: &EntryTree, findings: &mut Findings) -> T
 }
 
 /// Names that a `type` or a kind gives a meaning of its own.
-const TAKEN: [&str; 21] = [
+pub const TYPE_NAMES: [&str; 21] = [
     "Bool", "DType", "Dim", "Float", "Int", "None", "Number", "Seq", "Shape", "Str", "Tensor", "bool", "complex",
     "dict", "float", "int", "list", "object", "set", "str", "tuple",
 ];
 
 /// Whether a type has a meaning that no ADT gives it: a built-in, a dtype, a dotted name.
 pub(crate) fn is_builtin_type(name: &str) -> bool {
-    TAKEN.contains(&name) || name.contains('.') || DType::from_name(name).is_some()
+    TYPE_NAMES.contains(&name) || name.contains('.') || DType::from_name(name).is_some()
 }
 
 /// An ADT. `None` where a constructor, a field or its own form could not be read: nothing is then judged by it.

@@ -7,6 +7,7 @@ pub(crate) mod hover;
 pub(crate) mod inlay_hint;
 pub(crate) mod links;
 pub(crate) mod navigation;
+pub(crate) mod rows;
 pub(crate) mod semantic_tokens;
 pub(crate) mod signature_help;
 pub(crate) mod symbols;

@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+// One workbench after the other: each is a server, a browser and two language servers on two cores.
+export default defineConfig({
+  test: {
+    include: ['test/e2e/**/*.test.ts'],
+    fileParallelism: false,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    bail: 0,
+    reporters: ['verbose'],
+    disableConsoleIntercept: true,
+  },
+});
