@@ -198,6 +198,11 @@ pub fn slice(s: &[i128], from: Option<Int>, to: Option<Int>) -> Result<Vec<i128>
     Ok(s.get(from..to).unwrap_or_default().to_vec())
 }
 
+/// Whether `item` equals one of the items.
+pub fn one_of(item: &Value, items: &[Value]) -> bool {
+    items.iter().any(|other| other.equals(item))
+}
+
 /// What `of` gives for each item.
 pub fn each<T>(
     items: &[i128],

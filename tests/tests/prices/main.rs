@@ -9,3 +9,4 @@ mod nightly;
 mod oracle;
 mod python;
 mod recount;
+mod rust;

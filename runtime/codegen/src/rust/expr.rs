@@ -555,9 +555,9 @@ impl<'a> Printer<'a> {
                 } else {
                     let docs: Vec<Doc> =
                         members.into_iter().map(|member| self.owned_value(member)).collect::<Result<_, _>>()?;
-                    let all = Code::new(call("Value::from([", docs, "])"), Level::Primary, Ty::Value);
-                    let contains = all.method("contains", vec![self.value_of(code)?.doc], Ty::Bool);
-                    self.defined("contained", contains.doc, Ty::Bool)
+                    let items = Doc::Cat(vec![Doc::text("&"), call("[", docs, "]")]);
+                    let arguments = vec![self.value_of(code)?.doc, items];
+                    Code::new(call("one_of(", arguments, ")"), Level::Primary, Ty::Bool)
                 }
             }
             _ => {
@@ -582,6 +582,14 @@ impl<'a> Printer<'a> {
         let condition = self.boolean(condition)?;
         let (mut before_then, mut then) = self.apart(|| self.expr(then))?;
         let (mut before_otherwise, mut otherwise) = self.apart(|| self.expr(otherwise))?;
+        // A parameter of several kinds is what its arm has found it to be.
+        if then.ty == Ty::Value && otherwise.ty != Ty::Value {
+            let (more, code) = self.apart(|| self.alike(then, &otherwise.ty))?;
+            (then, before_then) = (code, [before_then, more].concat());
+        } else if otherwise.ty == Ty::Value && then.ty != Ty::Value {
+            let (more, code) = self.apart(|| self.alike(otherwise, &then.ty))?;
+            (otherwise, before_otherwise) = (code, [before_otherwise, more].concat());
+        }
         match (&then.ty, &otherwise.ty) {
             (Ty::Plain | Ty::Int, Ty::Plain | Ty::Int) if then.ty != otherwise.ty => {
                 (then, otherwise) = (checked(then), checked(otherwise));
@@ -614,6 +622,19 @@ impl<'a> Printer<'a> {
         before_then.push(Stmt::Expr(then.doc));
         before_otherwise.push(Stmt::Expr(otherwise.doc));
         Ok(self.lazily("chosen", vec![(Some(condition.doc), before_then), (None, before_otherwise)], ty))
+    }
+
+    /// A value as an expression of a type is.
+    fn alike(&self, code: Code, ty: &Ty) -> Printed {
+        Ok(match ty {
+            Ty::Plain | Ty::Int => self.of_value(code, "as_int", Ty::Plain),
+            Ty::Bool => self.of_value(code, "as_bool", Ty::Bool),
+            Ty::Float => self.of_value(code, "as_float", Ty::Float),
+            Ty::Str => self.of_value(code, "as_str", Ty::Str),
+            Ty::DType => self.of_value(code, "as_dtype", Ty::DType),
+            Ty::Ints(_) => self.of_value(code, "as_ints", Ty::Ints(Form::Place)),
+            Ty::Variant | Ty::Value | Ty::Opt(_) => code,
+        })
     }
 
     fn call(&self, called: &Call) -> Printed {
@@ -1000,8 +1021,25 @@ fn infix(op: &str, a: Code, b: Code, ty: Ty) -> Code {
         Doc::Group(items) if a.level == own && is_chain(items, op) => items.clone(),
         _ => vec![a.at(own)],
     };
-    docs.push(Doc::Indent(vec![Doc::Space, Doc::text(format!("{op} ")), b.at(tighter)]));
+    docs.push(Doc::Indent(vec![Doc::Space, Doc::text(format!("{op} ")), glued(b.at(tighter))]));
     Code::new(Doc::Group(docs), own, ty)
+}
+
+/// A chain as an operand: its first operand is not left alone on its line where it is short.
+fn glued(doc: Doc) -> Doc {
+    match doc {
+        Doc::Group(mut items) if items.len() > 2 && items.first().is_some_and(|first| flat(first).len() <= 2) => {
+            if let Some(second) = items.get_mut(1)
+                && let Doc::Indent(parts) = second
+                && parts.first() == Some(&Doc::Space)
+            {
+                let rest = parts.split_off(1);
+                *second = Doc::Cat([vec![Doc::text(" ")], rest].concat());
+            }
+            Doc::Group(items)
+        }
+        doc => doc,
+    }
 }
 
 /// Whether the items are a chain of the operator: what follows the first are steps of it.

@@ -93,6 +93,7 @@ const RESERVED: &[&str] = &[
     "min_of",
     "moe_capacity",
     "one",
+    "one_of",
     "per_axis",
     "pool_out",
     "prod",

@@ -168,6 +168,10 @@ pub(crate) fn write_assignment(out: &mut String, prefix: &str, value: &Doc, suff
         out.push_str(&here);
         return;
     }
+    if ends_in_method(&text) && text.contains("? + ") && below.trim_end().chars().count() == WIDTH {
+        out.push_str(&here);
+        return;
+    }
     let opens = |text: &str| text.lines().next().is_some_and(|line| line.ends_with(['(', '{', '[']));
     let next = lines(&here) > 1
         && fits(&below)
@@ -245,6 +249,11 @@ pub(crate) fn write_statements(out: &mut String, statements: &[Stmt], indent: us
                         _ => "} else {".to_owned(),
                     };
                     match condition {
+                        // What ends in a bracket of its own takes the brace behind it.
+                        Some(condition) if flat(condition).starts_with("one_of(") => {
+                            let header = Doc::Cat(vec![Doc::text(opening), condition.clone(), Doc::text(" {")]);
+                            write_line(out, &header, indent, WIDTH);
+                        }
                         Some(condition) => {
                             let header =
                                 Doc::Group(vec![Doc::text(opening), condition.clone(), Doc::Space, Doc::text("{")]);

@@ -1,5 +1,8 @@
 //! What an op's author declares in code, beside the manifest: the compute roof, the read half, what decided a number.
 
+mod roofs;
+mod terms;
+
 use crate::{CheckedCall, Int, OpError, Value};
 
 /// A function of a checked call.
@@ -21,6 +24,25 @@ pub struct Declared {
 
 /// What the author of the op called `name` declares.
 pub fn of(name: &str) -> Declared {
-    let _ = name;
-    Declared::default()
+    let roof = roofs::ROOFS.iter().find(|(ops, _)| ops.contains(&name));
+    let terms = terms::TERMS.iter().find(|(op, _)| *op == name);
+    Declared {
+        roof_key: roof.map(|(_, roof_key)| *roof_key),
+        data_terms: terms.map(|(_, data_terms)| *data_terms),
+        ..Declared::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generated::REGISTRY;
+
+    #[test]
+    fn what_is_declared_is_of_ops_that_there_are() {
+        let ops = roofs::ROOFS.iter().flat_map(|(ops, _)| ops.iter()).chain(terms::TERMS.iter().map(|(op, _)| op));
+        for op in ops {
+            assert!(REGISTRY.iter().any(|registration| registration.name == *op), "{op} is no op of the manifest");
+        }
+    }
 }

@@ -1,0 +1,125 @@
+//! The program, on our manifest: a record a row, with what the op says.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value as Json;
+use tileops_bench::rows::Manifest;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tileops-bench"))
+        .args(["--price", "--manifest"])
+        .arg(root().join("manifest"))
+        .args(arguments)
+        .output()
+        .expect("the program runs")
+}
+
+fn lines(bytes: &[u8]) -> Vec<Json> {
+    let text = String::from_utf8_lossy(bytes);
+    text.lines().map(|line| serde_json::from_str(line).expect("a record a line")).collect()
+}
+
+#[test]
+fn every_row_has_its_price() {
+    let output = run(&[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let records = lines(&output.stdout);
+    let manifest = Manifest::read(&root().join("manifest")).expect("our manifest is clean");
+    let rows: Vec<(String, String)> = manifest
+        .entries()
+        .flat_map(|entry| entry.calls().iter().map(move |call| (entry.op().to_owned(), call.case_id.clone())))
+        .collect();
+    let said: Vec<(String, String)> = records
+        .iter()
+        .map(|r| (r["op"].as_str().unwrap_or_default().to_owned(), r["case"].as_str().unwrap_or_default().to_owned()))
+        .collect();
+    assert!(rows.len() >= 400, "{}", rows.len());
+    assert_eq!(said, rows, "a record a row, in their order");
+    for record in &records {
+        let id = format!("{} {}", record["op"], record["case"]);
+        assert_eq!(record["schema"], tileops_record::SCHEMA, "{id}");
+        for field in ["flops", "bytes"] {
+            assert!(record[field].is_u64(), "{id}: {field} is {}", record[field]);
+        }
+        for field in ["roof_key", "entry_hash", "family"] {
+            assert!(record[field].as_str().is_some_and(|text| !text.is_empty()), "{id}: {field}");
+        }
+        let read = record.get("read_bytes").and_then(Json::as_u64);
+        assert!(read.is_none_or(|read| Some(read) <= record["bytes"].as_u64()), "{id}");
+    }
+}
+
+#[test]
+fn a_file_is_written_whole_and_compressed_by_its_name() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let plain = folder.path().join("prices.jsonl");
+    let packed = folder.path().join("prices.jsonl.zst");
+    for path in [&plain, &packed] {
+        let output = run(&["--op", "Matmul*", "--out", &path.display().to_string()]);
+        assert!(output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let text = std::fs::read(&plain).expect("the file can be read");
+    let unpacked = zstd::decode_all(&*std::fs::read(&packed).expect("the file can be read")).expect("it is compressed");
+    assert_eq!(text, unpacked);
+    let loaded = tileops_record::load(&[plain, packed]);
+    assert!(loaded.problems.is_empty() && loaded.records.len() >= 2, "{:?}", loaded.problems);
+    let first = loaded.records.iter().find(|r| r.op.as_str() == "MatmulFwdOp").expect("a matmul has a row");
+    assert!(first.roof_key.as_ref().is_some_and(|key| key.as_str().starts_with("tensor_core.")), "{first:?}");
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let output = run(&["--op", "None*"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no op of"), "{output:?}");
+    let output = Command::new(env!("CARGO_BIN_EXE_tileops-bench")).output().expect("the program runs");
+    assert_eq!(output.status.code(), Some(2), "a mode must be named");
+}
+
+/// The only places that could compute FLOPs or bytes are the ops: no file of the benchmark has arithmetic on what it records.
+#[test]
+fn the_benchmark_computes_no_flops_and_no_bytes() {
+    let mut stack = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let mut files = 0;
+    while let Some(path) = stack.pop() {
+        if path.is_dir() {
+            stack.extend(std::fs::read_dir(&path).expect("the folder can be listed").flatten().map(|e| e.path()));
+            continue;
+        }
+        files += 1;
+        let text = std::fs::read_to_string(&path).expect("a source file can be read");
+        for (number, line) in text.lines().enumerate() {
+            assert_eq!(fault(line), None, "{}:{}", path.display(), number + 1);
+        }
+    }
+    assert!(files >= 4);
+    // The check is one that can fail.
+    for bad in [
+        "let flops = 2 * m * n * k;",
+        "record.bytes = Some(call.bytes().total);",
+        "let moved = tensor.shape.iter().product::<i128>() * dtype.bits() / 8;",
+        "record.flops = Some(12);",
+        "let bytes = x.nbytes()? + y.nbytes()?;",
+    ] {
+        assert!(fault(bad).is_some(), "{bad}");
+    }
+}
+
+/// Why a line computes what an op should say.
+fn fault(line: &str) -> Option<&'static str> {
+    let code = line.split("//").next().unwrap_or_default();
+    for name in ["nbytes", "traffic", ".bits()", "product", "numel", ".bytes()", "peak", "bandwidth"] {
+        // The table of dtypes is compared in a test, and storage has a size.
+        if code.contains(name) && !code.contains("assert_eq!") {
+            return Some("it reads sizes");
+        }
+    }
+    let assigns = ["flops =", "bytes ="].iter().any(|name| code.contains(name));
+    let said = ["roofline.flops", "roofline.bytes", "eval_roofline_read_bytes", "encode_all"];
+    (assigns && !said.iter().any(|source| code.contains(source))).then_some("it assigns FLOPs or bytes that no op said")
+}
