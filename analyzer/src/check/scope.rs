@@ -83,14 +83,22 @@ impl Scope {
             return Scope::default();
         };
         let mut scope = Scope { complete: is_complete(signature, findings), ..Scope::default() };
+        // Which of two declarations is meant is not known.
+        let repeated: Vec<String> =
+            findings.defects.iter().filter(|d| *d.code == codes::DUPLICATE_KEY).map(|d| d.path.clone()).collect();
+        let is_repeated = |section: &str, name: &str| repeated.contains(&format!("signature.{section}.{name}"));
         for index in signature.forall.items() {
-            let kind = index.kind.valid().map_or(Kind::Error, kind_of_index);
+            let kind = index.kind.valid().filter(|_| !is_repeated("forall", &index.name.value));
+            let kind = kind.map_or(Kind::Error, kind_of_index);
             scope.declare_named(&index.name, SymbolRole::Index, kind);
         }
         for param in signature.params.items() {
             match &param.role {
                 ParamRole::Value { ty, .. } => {
-                    let kind = ty.valid().map_or(Kind::Error, |ty| kind_of_type(&ty.ty, adts, &ty.path, findings));
+                    let mut kind = ty.valid().map_or(Kind::Error, |ty| kind_of_type(&ty.ty, adts, &ty.path, findings));
+                    if is_repeated("params", &param.name.value) {
+                        kind = Kind::Error;
+                    }
                     scope.declare_named(&param.name, SymbolRole::Param, kind);
                 }
                 ParamRole::Tensor(_) => {
@@ -255,7 +263,9 @@ fn family_symbol(family: &Family, adts: &AdtTable, findings: &mut Findings) -> F
     let formals = family.params.valid().map(|formals| {
         let kind = |(name, ty): &(crate::expr::Ident, Fact<crate::expr::TypeExpr>)| {
             let path = format!("{path}.{}", name.value);
-            (name.value.clone(), ty.valid().map_or(Kind::Error, |ty| kind_of_formal(ty, adts, &path, findings)))
+            let kind = ty.valid().map_or(Kind::Error, |ty| kind_of_formal(ty, adts, &path, findings));
+            let repeated = findings.defects.iter().any(|d| *d.code == codes::DUPLICATE_KEY && d.path == path);
+            (name.value.clone(), if repeated { Kind::Error } else { kind })
         };
         formals.iter().map(kind).collect()
     });

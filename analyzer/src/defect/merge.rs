@@ -35,6 +35,22 @@ fn drop_explained(defects: &mut Vec<Defect>) {
         .filter(|defect| *defect.code == codes::MISPLACED_NAME || *defect.code == codes::UNKNOWN_FIELD)
         .map(|defect| defect.message.clone())
         .collect();
+    // What stands at a key that was refused, and a column of an index that nothing uses, are part of that mistake.
+    let refused = [&codes::ROW_DTYPES, &codes::DTYPE_COMBOS, &codes::UNKNOWN_NAME];
+    let keys: Vec<String> = defects
+        .iter()
+        .filter(|defect| refused.contains(&defect.code))
+        .flat_map(|defect| [defect.path.clone(), format!("{}.{}", defect.path, defect.subject)])
+        .filter(|path| path.contains(".dtype_cases[") || path.contains(".dtype_combos["))
+        .collect();
+    let unused: Vec<String> =
+        defects.iter().filter(|d| *d.code == codes::UNUSED_INDEX).map(|defect| defect.subject.clone()).collect();
+    defects.retain(|defect| {
+        let of_key = *defect.code == codes::WRONG_FORM || *defect.code == codes::UNKNOWN_DTYPE;
+        let of_unused = *defect.code == codes::DTYPE_COMBOS
+            && defect.message.ends_with(&format!("the column `{}`", defect.subject));
+        !(of_key && keys.contains(&defect.path) || of_unused && unused.contains(&defect.subject))
+    });
     defects.retain(|defect| {
         let name = defect.path.strip_prefix("signature.params.").and_then(|path| path.strip_suffix(".type"));
         let explains = |name: &str| shown.iter().any(|m| m.starts_with(&format!("`{name}` is `{}`,", defect.subject)));

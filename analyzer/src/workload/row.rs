@@ -46,6 +46,8 @@ pub(super) struct EntryFacts<'a> {
     undeclared: Vec<&'a str>,
     /// Where the signature is wrong, as was said before. What follows from it there proves nothing of a row.
     faults: Vec<(TextRange, String)>,
+    /// The paths of keys that their section does not know.
+    unknown_keys: Vec<&'a str>,
     /// The points that a message compares a row's with, once one does.
     compared: OnceCell<Vec<(Arc<Branch>, Point)>>,
     /// What was found out about them.
@@ -65,6 +67,8 @@ impl<'a> EntryFacts<'a> {
             .filter(|defect| defect.path.starts_with("signature"))
             .map(|defect| (defect.range, defect.path.clone()))
             .collect();
+        let unknown = found.iter().filter(|defect| *defect.code == codes::UNKNOWN_KEY);
+        let unknown_keys = unknown.map(|defect| defect.path.as_str()).collect();
         let mut params: Vec<ParamFact<'a>> = Vec::new();
         for param in signature.params.items() {
             let ParamRole::Value { ty, default, .. } = &param.role else { continue };
@@ -94,6 +98,7 @@ impl<'a> EntryFacts<'a> {
             params,
             undeclared,
             faults,
+            unknown_keys,
             compared: OnceCell::new(),
             answers: RefCell::default(),
         }
@@ -115,6 +120,13 @@ impl<'a> EntryFacts<'a> {
     pub(super) fn index(&self, name: &str) -> Option<&'a Index> {
         let index = self.signature.forall.items().iter().find(|index| &*index.name.value == name)?;
         self.scope.get(name).is_some_and(|symbol| symbol.range == index.name.range).then_some(index)
+    }
+
+    /// Whether what stands at `path` has a key that it does not know.
+    fn has_unknown_key(&self, path: &str) -> bool {
+        self.unknown_keys.iter().any(|key| {
+            key.strip_prefix(path).and_then(|rest| rest.strip_prefix('.')).is_some_and(|rest| !rest.contains('.'))
+        })
     }
 
     fn tensor(&self, name: &str) -> Option<&'a crate::model::Tensor> {
@@ -316,6 +328,14 @@ fn read_some(facts: &EntryFacts<'_>, read: &mut ReadRow<'_>, findings: &mut Find
             findings.unreached(name.range, &*path, format!("whether a row passes `{}`", name.value), "its `optional`");
             continue;
         }
+        // A key that the tensor does not know may have been meant to say that it is optional.
+        if let Some(tensor) = facts.tensor(&name.value)
+            && tensor.optional.is_absent()
+            && facts.has_unknown_key(&tensor.path)
+        {
+            findings.unreached(name.range, &*path, format!("whether a row passes `{}`", name.value), "its `optional`");
+            continue;
+        }
         let unsure = !facts.scope.complete || facts.undeclared.contains(&&*name.value);
         if unsure && facts.scope.get(&name.value).is_none() {
             findings.unreached(name.range, &*path, format!("what `{}` is", name.value), "signature");
@@ -381,7 +401,9 @@ fn read_indices<'a>(
     for (key, node) in &row.values {
         let Some(index) = facts.index(&key.value) else { continue };
         let path = format!("{}.{}", row.path, key.value);
-        let value = match index.kind.valid() {
+        // Of an index that is declared twice, which kind it has is not known.
+        let is_known = facts.scope.get(&key.value).is_none_or(|symbol| symbol.kind != Kind::Error);
+        let value = match index.kind.valid().filter(|_| is_known) {
             Some(IndexKind::Dim) => read_value(key, node, &Kind::Dim, &path, findings),
             Some(IndexKind::Shape) => read_value(key, node, &Kind::Shape, &path, findings),
             Some(IndexKind::Seq) => read_value(key, node, &Kind::Seq(Box::new(Kind::Int), None), &path, findings),

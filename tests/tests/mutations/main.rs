@@ -2,13 +2,15 @@
 //!
 //! The table of operators and the mutants that nothing reports are in `tests/mutations.md`; `UPDATE_EXPECT=1` rewrites
 //! it, keeping the reasons. `MUTATE=<folder>` prints the table and the worst cascades of every mutant of a folder
-//! instead, and `MUTATE_ONLY=<operator>` those of one operator.
+//! instead, and `MUTATE_ONLY=<operator>` those of one operator. `MUTATE_ALL=<file>` makes every mutant, not a few of each
+//! operator, writes the document to that file, and holds the whole to the same bar.
 
 #![allow(clippy::print_stdout, reason = "asked for by hand, it prints its outcome")]
 
 mod fixes;
 mod operators;
 mod text;
+mod types;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -62,35 +64,45 @@ fn judge(manifest: &Workspace, position: usize, mutant: &Mutant) -> Vec<Defect> 
     text.replace_range(mutant.edit.clone(), &mutant.replacement);
     let across = mutant.path.starts_with("composition") || mutant.path.starts_with("family");
     let defects = if across {
-        let mut files = manifest.files().to_vec();
-        let file = &mut files[entry.file];
-        let range = text::span(entry.range);
-        let mut whole = file.text.to_string();
-        whole.replace_range(range.clone(), &text);
-        file.text = whole.into();
-        let path = file.path.clone();
-        let mutated = workspace(files).with_formulas(manifest.formulas().clone());
+        let path = manifest.files()[entry.file].path.clone();
+        let mutated = workspace(around(manifest, position, &text)).with_formulas(manifest.formulas().clone());
         let analyses = mutated.entries().iter().map(|entry| mutated.analyze(entry)).collect();
         let report = mutated.finish(analyses);
-        let shift = |range: tileops_analyzer::text::TextRange| range.checked_sub(entry.range.start());
         let file = report.files.into_iter().find(|file| file.path == path);
         let located = file.into_iter().flat_map(|file| file.defects);
-        located
-            .filter_map(|located| {
-                let mut defect = located.defect;
-                defect.range = shift(defect.range)?;
-                defect.related.retain_mut(|related| match &mut related.place {
-                    Place::Here(range) => shift(*range).map(|shifted| *range = shifted).is_some(),
-                    _ => true,
-                });
-                Some(defect)
-            })
-            .collect()
+        let end = text.len();
+        let located = located.map(|located| located.defect).filter(|defect| text::span(defect.range).end <= end);
+        located.collect()
     } else {
         let context = EntryContext { adts: manifest.adts(entry.file), formulas: manifest.formulas() };
         analyze_entry(&text, &context).findings.defects
     };
     defects.into_iter().filter(|defect| defect.code.severity == Severity::Error).collect()
+}
+
+/// The files of a manifest with the entry at `position`, which is `text` now and stands first in its file, the entries that
+/// it names, and the types: what crosses entries sees no more.
+fn around(manifest: &Workspace, position: usize, text: &str) -> Vec<SourceFile> {
+    let entry = &manifest.entries()[position];
+    let mut texts: BTreeMap<usize, String> = BTreeMap::from([(entry.file, text.to_owned())]);
+    for (other, named) in manifest.entries().iter().enumerate().filter(|(other, _)| *other != position) {
+        if named.name.as_deref().is_some_and(|name| types::has_word(text, name)) {
+            let file = texts.entry(named.file).or_default();
+            if !file.is_empty() && !file.ends_with('\n') {
+                file.push('\n');
+            }
+            file.push_str(manifest.entry_text(&manifest.entries()[other]));
+        }
+    }
+    let mut files = Vec::new();
+    for (position, file) in manifest.files().iter().enumerate() {
+        match texts.remove(&position) {
+            Some(text) => files.push(SourceFile { text: text.into(), ..file.clone() }),
+            None if &*file.path == types::FILE => files.push(file.clone()),
+            None => {}
+        }
+    }
+    files
 }
 
 /// Whether a defect stands in what was changed, or points there.
@@ -112,13 +124,13 @@ fn is_placed(defect: &Defect, mutant: &Mutant) -> bool {
     inside(text::span(defect.range)) || related.into_iter().any(inside)
 }
 
-/// Keeps an even spread of each operator's mutants.
-fn thin_out(mutants: &mut Vec<Mutant>) {
+/// Keeps an even spread of each operator's mutants over all entries.
+fn thin_out(mutants: &mut Vec<(Option<usize>, Mutant)>) {
     let mut totals: BTreeMap<(Verdict, &str), (usize, usize)> = BTreeMap::new();
-    for mutant in mutants.iter() {
+    for (_, mutant) in mutants.iter() {
         totals.entry((mutant.verdict, mutant.operator)).or_default().0 += 1;
     }
-    mutants.retain(|mutant| {
+    mutants.retain(|(_, mutant)| {
         let Some((total, at)) = totals.get_mut(&(mutant.verdict, mutant.operator)) else { return true };
         *at += 1;
         let kept = MUTANTS.min(*total);
@@ -127,25 +139,47 @@ fn thin_out(mutants: &mut Vec<Mutant>) {
     });
 }
 
+/// What becomes of a mutant of the entry at `position`, or of the types.
+fn outcome(manifest: &Workspace, position: Option<usize>, mutant: &Mutant) -> Outcome {
+    let Some(position) = position else {
+        let (errors, placed) = types::judge(manifest, mutant, with_types);
+        let file = manifest.files().iter().find(|file| &*file.path == types::FILE);
+        let before = file.map_or(String::new(), |file| file.text[mutant.edit.clone()].to_owned());
+        return Outcome { entry: types::FILE.into(), mutant: mutant.clone(), before, errors, placed };
+    };
+    let entry = &manifest.entries()[position];
+    let errors = judge(manifest, position, mutant);
+    let before = manifest.entry_text(entry)[mutant.edit.clone()].to_owned();
+    let placed = errors.iter().any(|defect| is_placed(defect, mutant));
+    let name = entry.name.clone().unwrap_or_else(|| Arc::from("?"));
+    Outcome { entry: name, mutant: mutant.clone(), before, errors, placed }
+}
+
+/// The manifest with other types.
+fn with_types(manifest: &Workspace, text: Arc<str>) -> Workspace {
+    let mut files = manifest.files().to_vec();
+    files.iter_mut().filter(|file| &*file.path == types::FILE).for_each(|file| file.text = text.clone());
+    Workspace::new(files).with_formulas(manifest.formulas().clone())
+}
+
 fn run(manifest: &Workspace) -> Vec<Outcome> {
-    let mut work: Vec<(usize, Mutant)> = Vec::new();
+    let mut work: Vec<(Option<usize>, Mutant)> = Vec::new();
     let only = std::env::var("MUTATE_ONLY").ok();
-    let all = std::env::var_os("MUTATE").is_some() || only.is_some();
-    let mut of_file: BTreeMap<usize, usize> = BTreeMap::new();
+    let is_set = |name| std::env::var_os(name).is_some();
+    let all = is_set("MUTATE") || is_set("MUTATE_ALL") || only.is_some();
+    let chosen = |mutant: &Mutant| only.as_deref().is_none_or(|only| only == mutant.operator);
     for (position, entry) in manifest.entries().iter().enumerate() {
-        let count = of_file.entry(entry.file).or_default();
-        *count += 1;
-        if *count > ENTRIES && !all {
-            continue;
-        }
         let text = manifest.entry_text(entry);
-        let mut made = mutants(text, &parse_entry(text));
-        if !all {
-            thin_out(&mut made);
-        }
-        work.extend(
-            made.into_iter().filter(|m| only.as_deref().is_none_or(|o| o == m.operator)).map(|m| (position, m)),
-        );
+        let made = mutants(text, &parse_entry(text));
+        work.extend(made.into_iter().filter(chosen).map(|mutant| (Some(position), mutant)));
+    }
+    if !all {
+        thin_out(&mut work);
+    }
+    if let Some(file) = manifest.files().iter().find(|file| &*file.path == types::FILE) {
+        let entries: Vec<&str> = manifest.entries().iter().map(|entry| manifest.entry_text(entry)).collect();
+        let made = types::mutants(&file.text, &entries.join("\n"));
+        work.extend(made.into_iter().filter(chosen).map(|mutant| (None, mutant)));
     }
     let next = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get().min(8));
@@ -157,12 +191,7 @@ fn run(manifest: &Workspace) -> Vec<Outcome> {
                     loop {
                         let at = next.fetch_add(1, Ordering::Relaxed);
                         let Some((position, mutant)) = work.get(at) else { break };
-                        let entry = &manifest.entries()[*position];
-                        let errors = judge(manifest, *position, mutant);
-                        let before = manifest.entry_text(entry)[mutant.edit.clone()].to_owned();
-                        let placed = errors.iter().any(|defect| is_placed(defect, mutant));
-                        let name = entry.name.clone().unwrap_or_else(|| Arc::from("?"));
-                        found.push((at, Outcome { entry: name, mutant: mutant.clone(), before, errors, placed }));
+                        found.push((at, outcome(manifest, *position, mutant)));
                     }
                     found
                 })
@@ -232,6 +261,7 @@ const REASONS: &[(&str, &str)] = &[
     ("another value", "Another call of the same op."),
     ("change a number", "Another number of the same kind; the rows keep it."),
     ("drop a key", "The key is optional and nothing refers to it."),
+    ("drop a member of a type", "The Python name and the invariant are optional."),
     ("drop an argument", "The argument has a default, or the call takes any number of them."),
     ("drop an axis", "The tensor has another rank, and what the axis read is read elsewhere."),
     (
@@ -250,11 +280,8 @@ const REASONS: &[(&str, &str)] = &[
     ("use another name of the section", "Both names have one kind, and each is still solved and read."),
 ];
 
-/// How many entries of a file have mutants: entries of a family have much in common.
-const ENTRIES: usize = 2;
-
-/// How many mutants of one operator are made of one entry, spread evenly.
-const MUTANTS: usize = 8;
+/// How many mutants of one operator are made, spread evenly over the entries.
+const MUTANTS: usize = 80;
 
 fn document(outcomes: &[Outcome], known: &BTreeMap<String, String>) -> String {
     let table = tally(outcomes);
@@ -358,7 +385,9 @@ fn what_makes_an_entry_wrong_is_reported_where_it_stands() {
     let path = root().join("tests/mutations.md");
     let written = fs::read_to_string(&path).unwrap_or_default();
     let text = document(&outcomes, &reasons(&written));
-    if update_expectations() {
+    if let Some(file) = std::env::var_os("MUTATE_ALL") {
+        fs::write(file, &text).expect("the document can be written");
+    } else if update_expectations() {
         fs::write(&path, &text).expect("the table can be written");
     } else {
         assert!(
