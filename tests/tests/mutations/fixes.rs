@@ -12,8 +12,8 @@ use tileops_tests::root;
 use crate::operators::{Mutant, Verdict, mutants};
 use crate::text::span;
 
-/// Of this many mutants of an operator one is tried: each takes several judgments.
-const EVERY: usize = 48;
+/// How many mutants of an operator are tried: each takes several judgments.
+const MUTANTS: usize = 12;
 
 /// What became of the mutants of an operator.
 #[derive(Debug, Clone, Copy, Default)]
@@ -94,20 +94,13 @@ fn database(manifest: &Workspace) -> AnalysisDb {
 #[test]
 fn every_fix_of_a_mutant_is_one() {
     let manifest = super::workspace(super::load(&root().join("manifest")));
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut work: Vec<(usize, Mutant)> = Vec::new();
+    let mut work: Vec<(Option<usize>, Mutant)> = Vec::new();
     for (position, entry) in manifest.entries().iter().enumerate() {
         let text = manifest.entry_text(entry);
-        let mut made = mutants(text, &parse_entry(text));
-        super::thin_out(&mut made);
-        for mutant in made.into_iter().filter(|mutant| mutant.verdict == Verdict::Wrong) {
-            let count = seen.entry(mutant.operator).or_default();
-            *count += 1;
-            if *count % EVERY == 1 {
-                work.push((position, mutant));
-            }
-        }
+        let made = mutants(text, &parse_entry(text)).into_iter().filter(|mutant| mutant.verdict == Verdict::Wrong);
+        work.extend(made.map(|mutant| (Some(position), mutant)));
     }
+    super::thin_out(&mut work, MUTANTS);
     let next = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get().min(8));
     let rows: Vec<(&'static str, Result<Row, String>)> = std::thread::scope(|scope| {
@@ -117,7 +110,8 @@ fn every_fix_of_a_mutant_is_one() {
                     let mut db = database(&manifest);
                     let mut rows = Vec::new();
                     while let Some((position, mutant)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        rows.push((mutant.operator, try_mutant(&mut db, &manifest, *position, mutant)));
+                        let position = position.unwrap_or_default();
+                        rows.push((mutant.operator, try_mutant(&mut db, &manifest, position, mutant)));
                     }
                     rows
                 })

@@ -124,8 +124,8 @@ fn is_placed(defect: &Defect, mutant: &Mutant) -> bool {
     inside(text::span(defect.range)) || related.into_iter().any(inside)
 }
 
-/// Keeps an even spread of each operator's mutants over all entries.
-fn thin_out(mutants: &mut Vec<(Option<usize>, Mutant)>) {
+/// Keeps `most` of each operator's mutants, spread evenly over all entries.
+fn thin_out(mutants: &mut Vec<(Option<usize>, Mutant)>, most: usize) {
     let mut totals: BTreeMap<(Verdict, &str), (usize, usize)> = BTreeMap::new();
     for (_, mutant) in mutants.iter() {
         totals.entry((mutant.verdict, mutant.operator)).or_default().0 += 1;
@@ -133,7 +133,7 @@ fn thin_out(mutants: &mut Vec<(Option<usize>, Mutant)>) {
     mutants.retain(|(_, mutant)| {
         let Some((total, at)) = totals.get_mut(&(mutant.verdict, mutant.operator)) else { return true };
         *at += 1;
-        let kept = MUTANTS.min(*total);
+        let kept = most.min(*total);
         // One of each of `kept` equal parts.
         *at * kept / *total > (*at - 1) * kept / *total
     });
@@ -174,7 +174,7 @@ fn run(manifest: &Workspace) -> Vec<Outcome> {
         work.extend(made.into_iter().filter(chosen).map(|mutant| (Some(position), mutant)));
     }
     if !all {
-        thin_out(&mut work);
+        thin_out(&mut work, MUTANTS);
     }
     if let Some(file) = manifest.files().iter().find(|file| &*file.path == types::FILE) {
         let entries: Vec<&str> = manifest.entries().iter().map(|entry| manifest.entry_text(entry)).collect();
