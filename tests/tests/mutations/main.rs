@@ -341,7 +341,7 @@ fn document(outcomes: &[Outcome], known: &BTreeMap<String, String>) -> String {
 const HEAD: &str = "# Mutants of our own manifests
 
 Written by `UPDATE_EXPECT=1 cargo test -p tileops-tests --test mutations`, but for the reasons under the first heading,
-which are kept. A mutant is one of the first entries of a file of `manifest/`, changed in one place. It is reported when it has an error, and placed
+which are kept. A mutant is an entry of `manifest/` or its `types.yaml`, changed in one place. It is reported when it has an error, and placed
 when that error stands in what was changed, in what that stands in, or points there.
 ";
 
