@@ -1,0 +1,205 @@
+//! `tileops-calibrate`: measures what a GPU reaches of its data sheet, and writes it into its profile.
+//!
+//! The profile's theoretical values are read and kept; its calibrations are measured. Neither the product of the two nor
+//! any other derived value is written (roofline.txt, 5.1).
+
+mod measure;
+mod write;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use tileops_device::{Activity, Compiler, Device, Library, Monitor};
+use tileops_roofline::profile::Profile;
+
+use crate::measure::{Bench, Effort};
+
+/// Measures what a GPU reaches of its data sheet, and writes it into its profile.
+#[derive(Debug, Parser)]
+#[command(name = "tileops-calibrate", version, max_term_width = 100)]
+struct Arguments {
+    /// The profile of the device: its theoretical values are kept, its calibrations written anew
+    #[arg(long, value_name = "FILE", required_unless_present = "doctor")]
+    profile: Option<PathBuf>,
+
+    /// Write the profile here instead
+    #[arg(long, value_name = "FILE", requires = "profile")]
+    out: Option<PathBuf>,
+
+    /// Write every round's rates, clocks and power as JSON, too
+    #[arg(long, value_name = "FILE", requires = "profile")]
+    log: Option<PathBuf>,
+
+    /// Which device
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    device: usize,
+
+    /// How often each rate is measured
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(3..=1000))]
+    rounds: u32,
+
+    /// How long a product runs for its sustained rate, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 4.0)]
+    sustained: f64,
+
+    /// Say what of CUDA is found here, and what to do about the rest
+    #[arg(long, conflicts_with_all = ["profile", "out", "log"])]
+    doctor: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match &arguments.profile {
+        Some(profile) => calibrate(&arguments, profile).map(|()| ExitCode::SUCCESS),
+        None => doctor(arguments.device),
+    };
+    outcome.unwrap_or_else(|error| {
+        say(&format!("error: {error:#}"));
+        ExitCode::from(2)
+    })
+}
+
+#[allow(clippy::print_stderr, reason = "the one place where the program speaks")]
+fn say(text: &str) {
+    eprintln!("{text}");
+}
+
+fn calibrate(arguments: &Arguments, path: &Path) -> Result<()> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut profile = Profile::from_yaml(&text).with_context(|| path.display().to_string())?;
+    let device = Device::open(arguments.device)?;
+    let facts = device.facts().clone();
+    if !profile.matches(&facts.name) {
+        bail!(
+            "{} is of `{}`, and device {} is `{}`: name its own profile, or write one with the data sheet's values",
+            path.display(),
+            profile.gpu,
+            arguments.device,
+            facts.name
+        );
+    }
+    let computed = facts.memory_bandwidth();
+    if (profile.hbm.bandwidth / computed - 1.0).abs() > 0.02 {
+        say(&format!(
+            "warning: the profile's bandwidth is {:.4e} B/s, and the device's clock and lines give {computed:.4e}",
+            profile.hbm.bandwidth
+        ));
+    }
+    let monitor = Monitor::new(&device)?;
+    // Recording begins before the first kernel, so that nothing runs unrecorded.
+    let activity = Activity::start(&device)
+        .context("a calibration is of device-busy times, which CUPTI alone tells; nothing was measured")?;
+    let compiled = Compiler::new(facts.architecture()).compile("kernels.cu", include_str!("kernels.cu"))?;
+    let module = device.load(&compiled)?;
+    let effort = Effort { rounds: arguments.rounds, sustained_seconds: arguments.sustained };
+    let bench = Bench { device: &device, activity: &activity, monitor: &monitor, module: &module, effort };
+
+    let measured = bench.all(&profile, say)?;
+    measured.apply(&mut profile);
+    let conditions = write::Conditions {
+        driver: monitor.driver()?,
+        cuda: format!("{}.{}", facts.cuda / 1000, facts.cuda % 1000 / 10),
+        rounds: arguments.rounds,
+    };
+    let text = write::profile(&profile, &measured, &conditions);
+    // What is written is what will be read: a calibration over 1 is refused here, where the data sheet can be mended.
+    Profile::from_yaml(&text).context("the measurement gives no profile; is a theoretical value too low?")?;
+    let out = arguments.out.as_deref().unwrap_or(path);
+    write::replace(out, &text)?;
+    if let Some(log) = &arguments.log {
+        write::replace(log, &write::log(&facts, &measured, &conditions))?;
+    }
+    say(&format!("wrote {}", out.display()));
+    Ok(())
+}
+
+fn doctor(ordinal: usize) -> Result<ExitCode> {
+    let (report, is_whole) = examine(ordinal);
+    match std::io::stdout().write_all(report.as_bytes()) {
+        // Whoever reads has read enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        written => written.context("cannot write the report")?,
+    }
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// What of CUDA is found here, and whether that is all.
+fn examine(ordinal: usize) -> (String, bool) {
+    let mut report = String::new();
+    let mut is_whole = true;
+    macro_rules! line {
+        ($($part:tt)*) => {{
+            // Writing to a string cannot fail.
+            let _ = writeln!(report, $($part)*);
+        }};
+    }
+    for library in Library::ALL {
+        if library.is_present() {
+            let from = library.loaded_from().map_or_else(String::new, |path| format!(" ({})", path.display()));
+            line!("found    {}{from}", library.file_name());
+        } else {
+            is_whole = false;
+            line!("missing  {}: {}", library.file_name(), library.purpose());
+            line!("         {}", library.remedy());
+        }
+    }
+    let device = match Device::open(ordinal) {
+        Ok(device) => device,
+        Err(error) => {
+            line!("no device: {error}");
+            return (report, false);
+        }
+    };
+    let facts = device.facts();
+    line!(
+        "device   {} ({}), compute capability {}.{}",
+        facts.name,
+        facts.ordinal,
+        facts.capability.0,
+        facts.capability.1
+    );
+    line!(
+        "         {} multiprocessors to {} MHz, {:.0} GB/s by the data sheet, L2 {} MiB, memory {} GiB",
+        facts.multiprocessors,
+        facts.clock_khz / 1000,
+        facts.memory_bandwidth() / 1e9,
+        facts.l2_bytes >> 20,
+        facts.memory_bytes >> 30
+    );
+    match Monitor::new(&device).and_then(|monitor| Ok((monitor.driver()?, monitor.read()?))) {
+        Ok((driver, now)) => {
+            line!("driver   {driver}, CUDA {}.{}", facts.cuda / 1000, facts.cuda % 1000 / 10);
+            let held = if now.throttled_by.is_empty() { "nothing".to_owned() } else { now.throttled_by.join(", ") };
+            line!("now      {} MHz, {:.0} W, {} °C, held back by {held}", now.clock_mhz, now.watts, now.celsius);
+        }
+        Err(error) => {
+            is_whole = false;
+            line!("no NVML: {error}");
+        }
+    }
+    let compiled = Compiler::new(facts.architecture()).compile("kernels.cu", include_str!("kernels.cu"));
+    match compiled {
+        Ok(compiled) => line!(
+            "compiler {} kernels for {}{}",
+            tileops_device::resources(&compiled.log).len(),
+            facts.architecture(),
+            if compiled.is_cached { ", from the cache" } else { "" }
+        ),
+        Err(error) => {
+            is_whole = false;
+            line!("compiler {error}");
+        }
+    }
+    match Activity::start(&device) {
+        Ok(_) => line!("times    by CUPTI"),
+        Err(error) => {
+            is_whole = false;
+            line!("times    by events alone, without a speed-of-light reading: {error}");
+        }
+    }
+    (report, is_whole)
+}
