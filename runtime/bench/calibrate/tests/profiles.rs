@@ -9,7 +9,7 @@ use tileops_roofline::profile::Profile;
 
 #[test]
 fn each_is_sound_has_a_device_of_its_own_and_says_whether_it_was_measured() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../profiles");
     let mut devices = BTreeSet::new();
     for entry in std::fs::read_dir(&folder).expect("profiles/ is there") {
         let path = entry.expect("an entry").path();

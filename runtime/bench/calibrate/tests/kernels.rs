@@ -5,8 +5,7 @@
 
 use tileops_device::{Compiler, Library, resources};
 
-const SOURCES: [(&str, &str); 1] =
-    [("tileops-calibrate/kernels.cu", include_str!("../src/bin/tileops-calibrate/kernels.cu"))];
+const SOURCES: [(&str, &str); 1] = [("calibrate/src/kernels.cu", include_str!("../src/kernels.cu"))];
 
 #[test]
 fn kernels_compile_for_sm_90a_and_do_not_spill() {
