@@ -77,7 +77,7 @@ def formula(text, op, call):
     return eval(text, namespace(op, call))
 
 
-problems, prices, counts = [], {}, {"calls": 0, "refused": 0, "accepted": 0, "priced": 0}
+problems, prices, verdicts, counts = [], {}, [], {"calls": 0, "refused": 0, "accepted": 0, "priced": 0}
 
 
 def problem(case, what, *details):
@@ -139,6 +139,7 @@ def run(case):
     if case["moved"] and formula(case["moved"], op, op.last_call) != moved:
         problem(case, "bytes", moved, case["moved"])
     before = op.last_call
+    verdicts.append([])
     for bad in case["mutations"]:
         arguments = {name: tensor and Tensor(tensor) for name, tensor in inputs.items()}
         stored = {}
@@ -151,6 +152,7 @@ def run(case):
                 setattr(op, name, changed)
         try:
             op.check_call(**arguments)
+            verdicts[-1].append(None)
             counts["accepted"] += 1
             if bad["refused"] is not None:
                 problem(case, "a bad call is accepted", bad)
@@ -158,6 +160,7 @@ def run(case):
                 solved(op, case, bad["indices"])
             op.last_call = before
         except support.ContractError as error:
+            verdicts[-1].append(error.declaration)
             counts["refused"] += 1
             if op.last_call is not before:
                 problem(case, "a refused call is remembered", bad)
@@ -175,4 +178,4 @@ for case in cases:
         run(case)
     except Exception as error:  # noqa: BLE001
         problem(case, "raised", error)
-json.dump({"problems": problems, "prices": prices, "counts": counts}, sys.stdout)
+json.dump({"problems": problems, "prices": prices, "verdicts": verdicts, "counts": counts}, sys.stdout)

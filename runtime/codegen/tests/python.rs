@@ -264,6 +264,70 @@ fn emitted_python_agrees_with_the_analyzer_on_every_row_and_on_bad_calls() {
     assert!(count("calls") >= 100 && count("refused") >= 2000 && count("accepted") >= 100, "{}", found["counts"]);
 }
 
+/// The emitted Rust refuses the bad calls that the emitted Python refuses, by the same declarations, and accepts the others.
+#[test]
+fn emitted_rust_and_emitted_python_refuse_the_same_calls() {
+    let manifest = root().join("manifest");
+    let (_, report) = analyzed(&manifest);
+    let verdicts = driven(&manifest)["verdicts"].as_array().expect("a list").clone();
+    let cases = cases(&report);
+    assert_eq!(cases.len(), verdicts.len());
+    let calls = report.analyses.iter().flat_map(|analysis| analysis.calls.iter().map(move |call| (analysis, call)));
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for ((analysis, call), (case, verdicts)) in calls.zip(cases.iter().zip(&verdicts)) {
+        let bad = case["mutations"].as_array().expect("a list");
+        for (bad, python) in bad.iter().zip(verdicts.as_array().expect("a list")) {
+            count += 1;
+            let rust = verdict(analysis, call, &bad["tensors"]);
+            if rust.as_deref() != python.as_str() {
+                wrong.push(format!("{} {}: {}: {rust:?}, and Python has {python}", case["op"], case["case_id"], bad["tensors"]));
+            }
+        }
+    }
+    let shown: Vec<String> = wrong.iter().take(20).cloned().collect();
+    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), shown.join("\n"));
+    assert!(count >= 10_000, "{count}");
+}
+
+/// The declaration by which the emitted Rust refuses `call` with some tensors changed, if it does.
+fn verdict(analysis: &EntryAnalysis, call: &Call, changed: &Json) -> Option<String> {
+    use tileops_ops::{Arguments, OpError, Params, Tensor as Own};
+    let (mut params, mut arguments) = (Params::new(), Arguments::new());
+    for (name, value) in &call.params {
+        params = params.with(&**name, tileops_bench::rows::value_of(value));
+    }
+    for (name, tensor) in &call.tensors {
+        let role = analysis.scope.get(name).map(|symbol| symbol.role);
+        let own = match changed.get(&**name) {
+            Some(Json::Null) => None,
+            Some(changed) => {
+                let shape = changed["shape"].as_array().expect("a shape").iter();
+                let shape: Vec<i128> = shape.map(|extent| extent.as_i64().expect("an extent").into()).collect();
+                let dtype = changed["dtype"].as_str().and_then(tileops_ops::DType::from_name).expect("a dtype");
+                Some(Own::new(shape, dtype))
+            }
+            None => tensor.as_ref().map(|t| Own::new(t.shape.clone(), tileops_bench::rows::dtype_of(t.dtype))),
+        };
+        let Some(own) = own else { continue };
+        match role {
+            Some(tileops_analyzer::check::SymbolRole::Tensor(TensorRole::Construction)) => {
+                params = params.with_tensor(&**name, own);
+            }
+            Some(tileops_analyzer::check::SymbolRole::Tensor(TensorRole::Input)) => {
+                arguments = arguments.with(&**name, own);
+            }
+            _ => {}
+        }
+    }
+    let registry = tileops_ops::generated::REGISTRY;
+    let op = tileops_ops::construct(registry, &analysis.entry.name.value, &params).expect("the parameters are the row's");
+    match op.check_call(&arguments) {
+        Ok(_) => None,
+        Err(OpError::Refused { declaration, .. }) => Some(declaration.to_owned()),
+        Err(other) => panic!("{other}"),
+    }
+}
+
 /// What is written for each form of the language, as it was last looked at. With `UPDATE_EXPECTED` set it is written anew.
 #[test]
 fn each_form_is_written_as_expected_and_works() {
