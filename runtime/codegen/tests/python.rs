@@ -280,7 +280,10 @@ fn emitted_rust_and_emitted_python_refuse_the_same_calls() {
             count += 1;
             let rust = verdict(analysis, call, &bad["tensors"]);
             if rust.as_deref() != python.as_str() {
-                wrong.push(format!("{} {}: {}: {rust:?}, and Python has {python}", case["op"], case["case_id"], bad["tensors"]));
+                wrong.push(format!(
+                    "{} {}: {}: {rust:?}, and Python has {python}",
+                    case["op"], case["case_id"], bad["tensors"]
+                ));
             }
         }
     }
@@ -320,7 +323,8 @@ fn verdict(analysis: &EntryAnalysis, call: &Call, changed: &Json) -> Option<Stri
         }
     }
     let registry = tileops_ops::generated::REGISTRY;
-    let op = tileops_ops::construct(registry, &analysis.entry.name.value, &params).expect("the parameters are the row's");
+    let op =
+        tileops_ops::construct(registry, &analysis.entry.name.value, &params).expect("the parameters are the row's");
     match op.check_call(&arguments) {
         Ok(_) => None,
         Err(OpError::Refused { declaration, .. }) => Some(declaration.to_owned()),

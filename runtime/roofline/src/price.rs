@@ -243,6 +243,27 @@ fn is_time(ns: f64) -> bool {
     ns.is_finite() && ns > 0.0
 }
 
+impl Bound {
+    /// `memory` or `compute`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Bound::Memory => "memory",
+            Bound::Compute => "compute",
+        }
+    }
+}
+
+impl Verdict {
+    /// `at_ceiling`, `anomaly`, or nothing.
+    pub fn as_str(self) -> Option<&'static str> {
+        match self {
+            Verdict::AtCeiling => Some("at_ceiling"),
+            Verdict::Anomaly => Some("anomaly"),
+            Verdict::None => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

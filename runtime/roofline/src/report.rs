@@ -27,7 +27,7 @@ use rayon::iter::ParallelIterator;
 use rayon::slice::ParallelSlice;
 use tileops_record::{Record, Text};
 
-use crate::price::{Bound, Priced, Verdict, price};
+use crate::price::{Priced, Verdict, price};
 use crate::profile::Profile;
 
 /// What a report says of one record: a million of them are in memory at a time, the records are not.
@@ -263,27 +263,6 @@ fn median(sorted: &[f64]) -> Option<f64> {
         0 => None,
         n if n % 2 == 1 => Some(sorted[middle]),
         _ => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
-    }
-}
-
-impl Bound {
-    /// `memory` or `compute`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Bound::Memory => "memory",
-            Bound::Compute => "compute",
-        }
-    }
-}
-
-impl Verdict {
-    /// `at_ceiling`, `anomaly`, or nothing.
-    pub fn as_str(self) -> Option<&'static str> {
-        match self {
-            Verdict::AtCeiling => Some("at_ceiling"),
-            Verdict::Anomaly => Some("anomaly"),
-            Verdict::None => None,
-        }
     }
 }
 

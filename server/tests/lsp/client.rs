@@ -157,7 +157,8 @@ impl Client {
 
     fn serve(&mut self, message: &Value) {
         let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else { return };
-        if !self.answers {
+        // Who has closed the pipe answers nothing more.
+        if !self.answers || self.stdin.is_none() {
             return;
         }
         let result = match (method, &self.configuration) {

@@ -345,6 +345,6 @@ fn a_document_that_is_not_known_has_nothing_to_say() {
     ] {
         assert_eq!(client.request(&format!("textDocument/{method}"), nowhere.clone()), Value::Null, "{method}");
     }
-    assert_eq!(client.request("tileops/rows", nowhere.clone()), json!({"entries": []}));
+    assert_eq!(client.request("tileops/rows", nowhere.clone())["entries"], json!([]));
     client.shut_down();
 }

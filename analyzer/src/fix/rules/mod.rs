@@ -10,9 +10,9 @@ mod values;
 mod yaml;
 
 use super::edits::{self, quoted, rewrite};
-use super::{Applicability, Candidate};
+use super::{Applicability, Candidate, Edit};
 use crate::db::AnalysisDb;
-use crate::defect::{Code, Defect, codes};
+use crate::defect::{Code, Defect, Place, codes};
 use crate::ide::site::Site;
 use crate::text::TextRange;
 use crate::workspace::Located;
@@ -89,15 +89,35 @@ fn instead(site: &Site<'_>, defect: &Defect) -> Vec<Candidate> {
     let applicability = if instead.is_guess { Applicability::Unsafe } else { Applicability::Safe };
     let old = site.slice(instead.range);
     let title = replace_title(old, &instead.text);
+    // A name is reported once, however often its text and other places of the entry use it.
+    let here = same_words(site, instead.range);
+    let mut everywhere = here.clone();
+    for related in &defect.related {
+        if let Place::Here(range) = related.place
+            && site.slice(range) == old
+        {
+            everywhere.push(range);
+            everywhere.extend(same_words(site, range));
+        }
+    }
+    everywhere.sort_by_key(|range| (range.start(), range.end()));
+    everywhere.dedup();
     let mut ways = Vec::new();
-    ways.extend(rewrite(site.text(), &site.tree, &[(instead.range, instead.text.clone())]));
-    // A name is reported once in a text that uses it again and again.
-    let uses = same_words(site, instead.range);
-    if uses.len() > 1 {
-        let changes: Vec<(TextRange, String)> = uses.into_iter().map(|range| (range, instead.text.clone())).collect();
-        ways.extend(rewrite(site.text(), &site.tree, &changes));
+    for places in [vec![instead.range], here, everywhere] {
+        ways.extend(replace_words(site, &places, &instead.text));
     }
     ways.into_iter().map(|edits| Candidate::new(title.clone(), edits, applicability)).collect()
+}
+
+/// Puts `new` in place of what stands at `places`, each scalar in its own style.
+fn replace_words(site: &Site<'_>, places: &[TextRange], new: &str) -> Option<Vec<Edit>> {
+    let scalar_of = |range: TextRange| edits::scalar_at(&site.tree, range).map(|node| node.range);
+    let mut edits = Vec::new();
+    for together in places.chunk_by(|one, next| scalar_of(*one) == scalar_of(*next)) {
+        let changes: Vec<(TextRange, String)> = together.iter().map(|range| (*range, new.to_owned())).collect();
+        edits.extend(rewrite(site.text(), &site.tree, &changes)?);
+    }
+    (!edits.is_empty()).then_some(edits)
 }
 
 /// The places in a scalar where the word at `range` stands.
