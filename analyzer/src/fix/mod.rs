@@ -1,8 +1,8 @@
 //! Fixes: for a defect that has a clear mend, the edits that make it.
 //!
 //! A fix is plain data with byte offsets. Where it comes from is one of two: the judgment that reports a defect knows the
-//! text that is right ([`crate::defect::Instead`]), or a rule in [`rules`] finds the edits in the entry's tree. Neither is
-//! trusted: a [`Bench`] applies the edits, judges the text anew, and lets a fix pass only if its defect is gone and no
+//! text that is right ([`crate::defect::Instead`]), or a rule in `rules` finds the edits in the entry's tree. Neither is
+//! trusted: a `Bench` applies the edits, judges the text anew, and lets a fix pass only if its defect is gone and no
 //! other has come.
 
 mod bench;
