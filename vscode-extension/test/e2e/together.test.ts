@@ -84,7 +84,7 @@ describe('beside the YAML language server', () => {
   });
 
   it.each([
-    ['keys', 26, 5, 'let'],
+    ['keys', 25, 5, 'let'],
     ['names in an expression', 27, 10, 'K'],
     ['dtypes', 16, 50, 'float16'],
   ])('%s are completed once', async (_, line, column, expected) => {
