@@ -300,7 +300,7 @@ impl Bench<'_> {
             times.sort_by(f64::total_cmp);
             median(&times).context("no product was recorded")
         };
-        let mut best: Option<Rate> = None;
+        let mut best: Option<(usize, Rate)> = None;
         for algorithm in 0..product.algorithms() {
             let mut rate = Rate {
                 by: format!("cuBLASLt's proposal {} at {MATRIX} x {MATRIX} x {MATRIX}", algorithm + 1),
@@ -313,12 +313,11 @@ impl Bench<'_> {
                 rate.rounds.push(work / burst(algorithm, LAUNCHES)? * 1e9);
                 rate.readings.push(self.monitor.read()?);
             }
-            if best.as_ref().is_none_or(|best| rate.median() > best.median()) {
-                best = Some(rate);
+            if best.as_ref().is_none_or(|(_, best)| rate.median() > best.median()) {
+                best = Some((algorithm, rate));
             }
         }
-        let best = best.context("cuBLASLt proposes no algorithm")?;
-        let algorithm = best.by.split_whitespace().nth(2).and_then(|n| n.parse::<usize>().ok()).unwrap_or(1) - 1;
+        let (algorithm, best) = best.context("cuBLASLt proposes no algorithm")?;
         let mut sustained = Rate { by: best.by.clone(), ..Rate::default() };
         let start = Instant::now();
         while start.elapsed().as_secs_f64() < self.effort.sustained_seconds {
