@@ -1,0 +1,67 @@
+//! Every row of every op that has a kernel is planned, and every kernel of every plan compiles without spilling.
+//!
+//! Kernels are compiled where NVRTC is found: CI installs it, and needs no GPU. `TILEOPS_REQUIRE_NVRTC` makes its absence an
+//! error.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tileops_bench::rows::Manifest;
+use tileops_device::{Compiler, Library, resources};
+use tileops_kernels::{Gpu, PLANNERS, Source, Step, planner};
+use tileops_ops::generated::REGISTRY;
+
+fn manifest() -> Manifest {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifest");
+    Manifest::read(&folder).expect("the manifest has no errors")
+}
+
+/// The sources of all plans, each with a row that launches it.
+fn sources() -> BTreeMap<String, (Source, String)> {
+    let gpu = Gpu::h200();
+    let manifest = manifest();
+    let mut sources = BTreeMap::new();
+    for entry in manifest.entries() {
+        let Some(planner) = planner(entry.op()) else { continue };
+        for call in entry.calls() {
+            let row = format!("{} {}", entry.op(), call.case_id);
+            let op = entry.called(REGISTRY, call).unwrap_or_else(|error| panic!("{row}: {error}"));
+            let checked = op.last_call().expect("it was called");
+            let plan = planner(checked, &gpu).unwrap_or_else(|error| panic!("{row}: {error}"));
+            for step in plan.steps {
+                if let Step::Launch(launch) = step {
+                    assert!(launch.grid.shared_bytes <= gpu.shared_bytes, "{row}: {:?}", launch.grid);
+                    sources.entry(launch.source.text()).or_insert((launch.source, row.clone()));
+                }
+            }
+        }
+    }
+    sources
+}
+
+#[test]
+fn every_row_is_planned() {
+    let planned = sources();
+    assert!(planned.len() >= PLANNERS.iter().map(|family| family.len()).min().unwrap_or(0), "{}", planned.len());
+}
+
+#[test]
+fn every_kernel_compiles_and_keeps_its_values_in_registers() {
+    if let Err(error) = Library::Nvrtc.require() {
+        assert!(std::env::var_os("TILEOPS_REQUIRE_NVRTC").is_none(), "{error}");
+        return;
+    }
+    let compiler = Compiler::new(Gpu::h200().architecture);
+    let mut faults = Vec::new();
+    for (text, (source, row)) in sources() {
+        match compiler.compile(source.file, &text) {
+            Err(error) => faults.push(format!("{row}: {error}")),
+            Ok(compiled) => {
+                for kernel in resources(&compiled.log).into_iter().filter(|kernel| kernel.spilled_bytes > 0) {
+                    faults.push(format!("{row}: {} spills {} bytes", kernel.kernel, kernel.spilled_bytes));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

@@ -1,0 +1,33 @@
+//! The planners, a room a family.
+
+mod unary;
+
+use tileops_ops::{CheckedCall, OpError};
+
+use crate::gpu::Gpu;
+use crate::plan::Plan;
+
+/// Plans a call of one op.
+pub type Planner = fn(&CheckedCall, &Gpu) -> Result<Plan, OpError>;
+
+/// Every planner by its op, a table a family.
+pub const PLANNERS: &[&[(&str, Planner)]] = &[unary::PLANNERS];
+
+/// What plans the op called `name`, where it has a kernel.
+pub fn planner(name: &str) -> Option<Planner> {
+    PLANNERS.iter().flat_map(|family| family.iter()).find(|(op, _)| *op == name).map(|(_, planner)| *planner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_op_has_one_planner() {
+        let ops: Vec<&str> = PLANNERS.iter().flat_map(|family| family.iter()).map(|(op, _)| *op).collect();
+        for (at, op) in ops.iter().enumerate() {
+            assert!(!ops[..at].contains(op), "{op} has two");
+            assert!(tileops_ops::generated::REGISTRY.iter().any(|r| r.name == *op), "{op} is no op of the manifest");
+        }
+    }
+}
