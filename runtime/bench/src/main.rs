@@ -1,37 +1,90 @@
 //! `tileops-bench`: the ops of a manifest on the rows of their entries.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use globset::Glob;
-use tileops_bench::price;
+use tileops_bench::fault::Injection;
+use tileops_bench::machine::Which;
 use tileops_bench::rows::Manifest;
+use tileops_bench::sample::Effort;
+use tileops_bench::select::{Filter, Partition, Selection};
+use tileops_bench::store::{Store, of_partition, print, replace};
+use tileops_bench::supervise::{self, Options};
+use tileops_bench::tell::{Progress, say, split};
+use tileops_bench::{price, worker};
 use tileops_ops::generated::REGISTRY;
+use tileops_record::Run;
 
 /// Runs the ops of a manifest on the rows of their entries, and writes a record a row (JSON Lines).
+///
+/// Each op has a process of its own. Its output is held to the reference first; what is wrong is not timed. Times are
+/// device-busy times by CUPTI, out of a cold L2 cache, on sets of inputs that take turns.
 #[derive(Debug, Parser)]
-#[command(name = "tileops-bench", version)]
+#[command(name = "tileops-bench", version, max_term_width = 100)]
 struct Arguments {
-    /// Prices every row: its op is called without data and says its FLOPs and bytes. Needs no GPU.
-    #[arg(long, required = true)]
+    /// Price every row, and run none: its op is called without data and says its FLOPs and bytes. Needs no GPU
+    #[arg(long, conflicts_with_all = ["device", "partition", "resume"])]
     price: bool,
-    /// The folder of the manifest's YAML files.
+    /// The folder of the manifest's YAML files
     #[arg(long, value_name = "DIR", default_value = "manifest")]
     manifest: PathBuf,
-    /// Only the ops whose name matches.
+    /// Only the ops whose name matches
     #[arg(long, value_name = "GLOB")]
     op: Option<Glob>,
-    /// The file to write; one that ends in `.zst` is compressed. Without it, records are printed.
+    /// Only the rows whose case matches
+    #[arg(long, value_name = "GLOB")]
+    row: Option<Glob>,
+    /// Only the rows of that dtype
+    #[arg(long, value_name = "NAME")]
+    dtype: Option<String>,
+    /// What runs the ops: `cpu`, by their references, or `cuda:N`
+    #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
+    device: Which,
+    /// Run part I of N, from 1. Without it, the environment of a Slurm array or of an indexed job of Kubernetes
+    /// (with JOB_COMPLETIONS) says which
+    #[arg(long, value_name = "I/N")]
+    partition: Option<Partition>,
+    /// Continue the file of --out: rows that it has of the same entries are not run again
+    #[arg(long, requires = "out")]
+    resume: bool,
+    /// The file to append records to; one that ends in `.zst` is compressed at the end. A partition puts its number
+    /// before the ending. Without it, records are printed
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Take samples until the median is known to within this share of it, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    within: f64,
+    /// The longest time that samples of a row are taken for, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    budget: f64,
+    /// The longest time that a row may take, in seconds; a process that takes longer is killed
+    #[arg(long, value_name = "SECONDS", default_value_t = 120.0)]
+    limit: f64,
+    /// Make a fault happen, to see what it costs: `wrong`, `hang`, `crash` or `abort`, the op and the cases
+    #[arg(long, value_name = "FAULT:OP:CASES", hide = true)]
+    inject: Vec<Injection>,
+    /// What a child is started with
+    #[arg(long, hide = true)]
+    worker: bool,
 }
 
-/// Exit codes: 0 every row has its price, 1 a row has none (its record says why), 2 the program could not do its work.
+/// Exit codes: 0 every row has its price or time, 1 a row has none (its record says why), 2 the program could not do its
+/// work.
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    let arguments = Arguments::parse();
+    let done = if arguments.worker {
+        worker::run().map(|()| true)
+    } else if arguments.price {
+        price_rows(&arguments)
+    } else {
+        time_rows(&arguments)
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
@@ -41,19 +94,22 @@ fn main() -> ExitCode {
     }
 }
 
-/// A line on standard error. A reader that has gone away is no reason to fail.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+fn filter(arguments: &Arguments) -> Filter {
+    Filter {
+        op: arguments.op.as_ref().map(Glob::compile_matcher),
+        row: arguments.row.as_ref().map(Glob::compile_matcher),
+        dtype: arguments.dtype.clone(),
+    }
 }
 
-fn run(arguments: &Arguments) -> Result<bool> {
+fn price_rows(arguments: &Arguments) -> Result<bool> {
     let manifest = Manifest::read(&arguments.manifest)?;
-    let matcher = arguments.op.as_ref().map(Glob::compile_matcher);
+    let filter = filter(arguments);
     let mut lines = Vec::new();
     let (mut ops, mut rows, mut failed) = (0_usize, 0_usize, 0_usize);
-    for entry in manifest.entries().filter(|entry| matcher.as_ref().is_none_or(|m| m.is_match(entry.op()))) {
+    for entry in manifest.entries().filter(|entry| filter.takes_op(entry.op())) {
         ops += 1;
-        for call in entry.calls() {
+        for call in entry.calls().iter().filter(|call| filter.takes(call)) {
             let record = price::record(REGISTRY, &entry, call);
             rows += 1;
             if let Some(failure) = &record.failure {
@@ -64,45 +120,86 @@ fn run(arguments: &Arguments) -> Result<bool> {
             lines.push(b'\n');
         }
     }
-    if ops == 0 {
+    if rows == 0 {
         bail!("no op of `{}` is selected", arguments.manifest.display());
     }
     match &arguments.out {
-        Some(path) => write(path, &lines)?,
+        Some(path) => replace(path, &lines)?,
         None => print(&lines)?,
     }
     say(&format!("{rows} rows of {ops} ops priced, {failed} without a price"));
     Ok(failed == 0)
 }
 
-/// Writes the records beside their place and moves them there: no reader ever sees half of them.
-fn write(path: &Path, lines: &[u8]) -> Result<()> {
-    let context = || format!("cannot write `{}`", path.display());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut temporary = tempfile::NamedTempFile::new_in(folder).with_context(context)?;
-    let compressed = path.extension().is_some_and(|extension| extension == "zst");
-    let bytes = if compressed { zstd::encode_all(lines, 0).with_context(context)? } else { lines.to_vec() };
-    temporary.write_all(&bytes).with_context(context)?;
-    readable(temporary.as_file())?;
-    temporary.persist(path).with_context(context)?;
-    Ok(())
+fn time_rows(arguments: &Arguments) -> Result<bool> {
+    let start = Instant::now();
+    let environment = Partition::of_environment(|name| std::env::var(name).ok());
+    let partition = match arguments.partition {
+        Some(partition) => Some(partition),
+        None => environment.map_err(anyhow::Error::msg)?,
+    };
+    let seconds = |value: f64, name: &str| {
+        Duration::try_from_secs_f64(value)
+            .ok()
+            .filter(|time| !time.is_zero())
+            .with_context(|| format!("--{name} is {value}, and must be a time in seconds"))
+    };
+    let (limit, budget) = (seconds(arguments.limit, "limit")?, seconds(arguments.budget, "budget")?);
+    if !(arguments.within > 0.0 && arguments.within <= 100.0) {
+        bail!("--within is {}, and must be a share in percent", arguments.within);
+    }
+    let manifest = Manifest::read(&arguments.manifest)?;
+    let mut selection = Selection::new(manifest.entries(), &filter(arguments), arguments.device, partition);
+    if let Some(partition) = partition {
+        say(&format!("part {partition}"));
+    }
+    for (why, (ops, rows)) in &selection.lacking {
+        say(&format!("not run: {rows} rows of {ops} ops, {why}"));
+    }
+    if selection.ops.is_empty() && partition.is_none() {
+        bail!("no op of `{}` that can run on {} is selected", arguments.manifest.display(), arguments.device);
+    }
+    let out = arguments.out.as_deref().map(|path| of_partition(path, partition));
+    let (mut store, recorded) = Store::open(out.as_deref(), arguments.resume)?;
+    let before = selection.rows();
+    for selected in &mut selection.ops {
+        let (op, hash) = (selected.entry.op(), selected.entry.hash());
+        selected.calls.retain(|call| !recorded.contains(&(op.to_owned(), call.case_id.clone(), hash.clone())));
+    }
+    selection.ops.retain(|selected| !selected.calls.is_empty());
+    let rows = selection.rows();
+    if before > rows {
+        say(&format!("{} rows are recorded already", before - rows));
+    }
+    let run = Arc::new(this_run());
+    let default = Effort::default();
+    let longest = budget.as_secs_f64();
+    let options = Options {
+        which: arguments.device,
+        effort: Effort { within: arguments.within / 100.0, seconds: (default.seconds.0.min(longest), longest) },
+        limit,
+        faults: arguments.inject.clone(),
+    };
+    let progress = Progress::new(rows);
+    let mut sink = |record: &tileops_record::Record| store.write(record);
+    let outcome = supervise::run(&arguments.manifest, &selection.ops, &options, &run, &progress, &mut sink);
+    progress.end();
+    let summary = outcome?;
+    store.finish()?;
+    say(&format!("{} rows of {} ops run, {} without a time", summary.rows, selection.ops.len(), summary.failed));
+    say(&split(summary.spent, summary.starts, summary.processes, start.elapsed()));
+    Ok(summary.failed == 0)
 }
 
-/// Temporary files are private; records are for everyone.
-#[cfg(unix)]
-fn readable(file: &std::fs::File) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644)).context("cannot set permissions")
-}
-
-#[cfg(not(unix))]
-fn readable(_: &std::fs::File) -> Result<()> {
-    Ok(())
-}
-
-fn print(lines: &[u8]) -> Result<()> {
-    match std::io::stdout().lock().write_all(lines) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot print"),
+/// What records say of this run.
+fn this_run() -> Run {
+    Run {
+        tool: env!("CARGO_PKG_NAME").into(),
+        version: Some(env!("CARGO_PKG_VERSION").into()),
+        revision: option_env!("TILEOPS_REVISION").map(Into::into),
+        dirty: option_env!("TILEOPS_DIRTY").map(|dirty| dirty == "true"),
+        started: Some(humantime::format_rfc3339_seconds(SystemTime::now()).to_string().into()),
+        command: std::env::args().collect(),
+        ..Run::default()
     }
 }

@@ -11,14 +11,16 @@ use tileops_analyzer::fingerprint;
 use tileops_analyzer::lang::Value;
 use tileops_analyzer::model::TensorRole;
 use tileops_analyzer::workload::{Call, CallTensor};
-use tileops_analyzer::workspace::{Report, SourceFile, Workspace};
+use tileops_analyzer::workspace::{SourceFile, Workspace};
 use tileops_ops::{Arguments, DType, Op, OpError, Params, Registry, Tensor, Variant, construct};
 
 /// A manifest, read and judged.
 #[derive(Debug)]
 pub struct Manifest {
     workspace: Workspace,
-    report: Report,
+    /// Which of the workspace's entries, and the analysis of each.
+    known: Vec<usize>,
+    analyses: Vec<EntryAnalysis>,
 }
 
 /// An entry of a manifest without errors.
@@ -33,21 +35,7 @@ pub struct Entry<'m> {
 impl Manifest {
     /// Reads the YAML files of `folder`. A manifest with errors is refused, with all of them.
     pub fn read(folder: &Path) -> Result<Self> {
-        let mut files = Vec::new();
-        let listed = std::fs::read_dir(folder).with_context(|| format!("cannot list `{}`", folder.display()))?;
-        for item in listed {
-            let path = item.with_context(|| format!("cannot list `{}`", folder.display()))?.path();
-            if path.extension().is_none_or(|extension| extension != "yaml" && extension != "yml") || !path.is_file() {
-                continue;
-            }
-            let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
-            let path = path.display().to_string().into();
-            files.push(SourceFile { path, text: text.into(), configured: true, judged: true });
-        }
-        if files.is_empty() {
-            bail!("`{}` holds no YAML file", folder.display());
-        }
-        let workspace = Workspace::new(files);
+        let workspace = workspace(folder)?;
         let analyses = workspace.entries().iter().map(|entry| workspace.analyze(entry)).collect();
         let report = workspace.finish(analyses);
         let errors: Vec<String> = report
@@ -63,15 +51,43 @@ impl Manifest {
         if !errors.is_empty() {
             bail!("the manifest has errors:\n{}", errors.join("\n"));
         }
-        Ok(Manifest { workspace, report })
+        let known = (0..workspace.entries().len()).collect();
+        Ok(Manifest { workspace, known, analyses: report.analyses })
+    }
+
+    /// Reads the entries of `op` alone, of a manifest that [`Manifest::read`] took: nothing is judged again.
+    pub fn read_op(folder: &Path, op: &str) -> Result<Self> {
+        let workspace = workspace(folder)?;
+        let entries = workspace.entries();
+        let known: Vec<usize> = (0..entries.len()).filter(|&at| entries[at].name.as_deref() == Some(op)).collect();
+        let analyses = known.iter().map(|&at| workspace.analyze(&entries[at])).collect();
+        Ok(Manifest { workspace, known, analyses })
     }
 
     /// The entries, in their order.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        let refs = self.workspace.entries().iter();
-        refs.zip(&self.report.analyses)
-            .map(|(entry, analysis)| Entry { analysis, text: self.workspace.entry_text(entry) })
+        let refs = self.known.iter().map(|&at| &self.workspace.entries()[at]);
+        refs.zip(&self.analyses).map(|(entry, analysis)| Entry { analysis, text: self.workspace.entry_text(entry) })
     }
+}
+
+/// The YAML files of `folder`, cut into entries.
+fn workspace(folder: &Path) -> Result<Workspace> {
+    let mut files = Vec::new();
+    let listed = std::fs::read_dir(folder).with_context(|| format!("cannot list `{}`", folder.display()))?;
+    for item in listed {
+        let path = item.with_context(|| format!("cannot list `{}`", folder.display()))?.path();
+        if path.extension().is_none_or(|extension| extension != "yaml" && extension != "yml") || !path.is_file() {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        let path = path.display().to_string().into();
+        files.push(SourceFile { path, text: text.into(), configured: true, judged: true });
+    }
+    if files.is_empty() {
+        bail!("`{}` holds no YAML file", folder.display());
+    }
+    Ok(Workspace::new(files))
 }
 
 impl<'m> Entry<'m> {
@@ -95,44 +111,42 @@ impl<'m> Entry<'m> {
         &self.analysis.calls
     }
 
+    /// The call of its rows whose case is `case`.
+    pub fn call(&self, case: &str) -> Option<&'m Call> {
+        self.calls().iter().find(|call| call.case_id == case)
+    }
+
     /// Constructs its op from `registry` as a call does, and makes that call without data.
     pub fn called(&self, registry: &Registry, call: &Call) -> Result<Box<dyn Op>, OpError> {
-        let mut op = construct(registry, self.op(), &params(self.analysis, call)?)?;
-        op.call(&arguments(self.analysis, call)?)?;
+        let (params, arguments) = self.passed(call, &mut described)?;
+        let mut op = construct(registry, self.op(), &params)?;
+        op.call(&arguments)?;
         Ok(op)
     }
-}
 
-/// What the op of a call is constructed with.
-pub fn params(analysis: &EntryAnalysis, call: &Call) -> Result<Params, OpError> {
-    let mut params = Params::new();
-    for (name, value) in &call.params {
-        params = params.with(&**name, value_of(value));
+    /// What the op of a call is constructed with, and what it is called with: values, and the tensors that `make` makes.
+    pub fn passed<E>(
+        &self,
+        call: &Call,
+        make: &mut dyn FnMut(&str, &CallTensor) -> Result<Tensor, E>,
+    ) -> Result<(Params, Arguments), E> {
+        let mut params = Params::new();
+        for (name, value) in &call.params {
+            params = params.with(&**name, value_of(value));
+        }
+        let mut arguments = Arguments::new();
+        for (name, tensor) in &call.tensors {
+            let Some(tensor) = tensor else { continue };
+            match self.analysis.scope.get(name).map(|symbol| symbol.role) {
+                Some(SymbolRole::Tensor(TensorRole::Construction)) => {
+                    params = params.with_tensor(&**name, make(name, tensor)?);
+                }
+                Some(SymbolRole::Tensor(TensorRole::Input)) => arguments = arguments.with(&**name, make(name, tensor)?),
+                _ => {}
+            }
+        }
+        Ok((params, arguments))
     }
-    for (name, tensor) in passed(analysis, call, TensorRole::Construction) {
-        params = params.with_tensor(name, described(name, tensor)?);
-    }
-    Ok(params)
-}
-
-/// What the op of a call is called with: descriptions, and the values of metadata tensors.
-pub fn arguments(analysis: &EntryAnalysis, call: &Call) -> Result<Arguments, OpError> {
-    let mut arguments = Arguments::new();
-    for (name, tensor) in passed(analysis, call, TensorRole::Input) {
-        arguments = arguments.with(name, described(name, tensor)?);
-    }
-    Ok(arguments)
-}
-
-fn passed<'c>(
-    analysis: &'c EntryAnalysis,
-    call: &'c Call,
-    role: TensorRole,
-) -> impl Iterator<Item = (&'c str, &'c CallTensor)> {
-    call.tensors.iter().filter_map(move |(name, tensor)| {
-        let declared = analysis.scope.get(name).map(|symbol| symbol.role);
-        tensor.as_ref().filter(|_| declared == Some(SymbolRole::Tensor(role))).map(|tensor| (&**name, tensor))
-    })
 }
 
 /// The description of a tensor, with its values where it has some.

@@ -65,3 +65,16 @@ fn every_kernel_compiles_and_keeps_its_values_in_registers() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
+
+#[test]
+fn the_kernels_of_the_measurement_compile_for_every_architecture_that_profiles_are_of() {
+    if let Err(error) = Library::Nvrtc.require() {
+        assert!(std::env::var_os("TILEOPS_REQUIRE_NVRTC").is_none(), "{error}");
+        return;
+    }
+    for architecture in ["sm_80", "sm_89", "sm_90a"] {
+        let compiled = Compiler::new(architecture).compile("bench.cu", tileops_bench::machine::KERNELS);
+        let compiled = compiled.unwrap_or_else(|error| panic!("{architecture}: {error}"));
+        assert!(resources(&compiled.log).iter().all(|kernel| kernel.spilled_bytes == 0), "{}", compiled.log);
+    }
+}

@@ -96,6 +96,8 @@ impl Small {
             Specials::AllOnes => 0x7e,
             Specials::NegativeZero => 0x7f,
         };
+        // Where the negative zero's code is the NaN, what rounds to zero has no sign.
+        let sign = if code == 0 && self.specials == Specials::NegativeZero { 0 } else { sign };
         if code > largest { overflow } else { sign_of(sign, code) }
     }
 }
@@ -160,8 +162,8 @@ fn place<const N: usize>(bytes: &mut [u8], at: usize, element: [u8; N]) {
 /// and held to its range; `bool` takes whether it is not zero; a complex one takes it as its real part.
 pub fn put(dtype: DType, bytes: &mut [u8], at: usize, value: f64) {
     match dtype {
-        DType::Float16 => place(bytes, at, f16::from_f64(value).to_ne_bytes()),
-        DType::BFloat16 => place(bytes, at, bf16::from_f64(value).to_ne_bytes()),
+        DType::Float16 => place(bytes, at, f16::from_f32(to_odd(value)).to_ne_bytes()),
+        DType::BFloat16 => place(bytes, at, bf16::from_f32(to_odd(value)).to_ne_bytes()),
         DType::Float32 => place(bytes, at, (value as f32).to_ne_bytes()),
         DType::Float64 => place(bytes, at, value.to_ne_bytes()),
         DType::Complex64 => place(bytes, 2 * at, (value as f32).to_ne_bytes()),
@@ -173,6 +175,19 @@ pub fn put(dtype: DType, bytes: &mut [u8], at: usize, value: f64) {
             None => put_int(dtype, bytes, at, value as i128),
         },
     }
+}
+
+/// In single precision, with a last bit that says that there was more: rounded again to fewer bits, the result is that of
+/// one rounding. (`half` converts from double precision by its upper 32 bits, and takes what lies a hair beyond a tie for
+/// one.)
+fn to_odd(value: f64) -> f32 {
+    let nearest = value as f32;
+    if f64::from(nearest) == value || !nearest.is_finite() {
+        return nearest;
+    }
+    // Of the two neighbours of the value, the one whose last bit is set.
+    let cut = if f64::from(nearest).abs() > value.abs() { nearest.to_bits() - 1 } else { nearest.to_bits() };
+    f32::from_bits(cut | 1)
 }
 
 /// The nearest power of two, as its exponent with a bias of 127.
@@ -243,6 +258,19 @@ mod tests {
         // The smallest subnormal is 2^-9; half of it goes to zero.
         assert_eq!(round_to(DType::Float8E4M3Fn, 2_f64.powi(-9)), 2_f64.powi(-9));
         assert_eq!(round_to(DType::Float8E4M3Fn, 2_f64.powi(-10)), 0.0);
+        assert_eq!(round_to(DType::Float8E4M3FnUz, -1e-9), 0.0);
+        // A hair beyond a tie is none.
+        for (dtype, tie, up) in [
+            (DType::BFloat16, 1.0 + 2_f64.powi(-8), 1.0 + 2_f64.powi(-7)),
+            (DType::Float16, 1.0 + 2_f64.powi(-11), 1.0 + 2_f64.powi(-10)),
+        ] {
+            for hair in [2_f64.powi(-23), 2_f64.powi(-24), 2_f64.powi(-40), 2_f64.powi(-52)] {
+                assert_eq!(round_to(dtype, tie), 1.0);
+                assert_eq!(round_to(dtype, tie + hair), up, "{dtype} {hair}");
+                assert_eq!(round_to(dtype, -tie - hair), -up, "{dtype} {hair}");
+                assert_eq!(round_to(dtype, tie - hair), 1.0, "{dtype} {hair}");
+            }
+        }
         assert_eq!(round_to(DType::BFloat16, 1.0 + 2_f64.powi(-8)), 1.0);
     }
 

@@ -1,0 +1,239 @@
+//! The child: the rows of one op, one after another. What a kernel does to the process costs its own row.
+
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde::{Deserialize, Serialize};
+use tileops_analyzer::workload::Call;
+use tileops_ops::generated::REGISTRY;
+use tileops_ops::{OpError, Outputs, Tensor};
+use tileops_record::{Device, Failure, Record};
+use tileops_reference::{Place, Reference, Target};
+
+use crate::fault::{Faulty, Injection};
+use crate::inputs::{Set, row_seed};
+use crate::judge::{self, Before};
+use crate::machine::{Machine, Which};
+use crate::price;
+use crate::rows::{Entry, Manifest};
+use crate::sample::{Effort, measure};
+use crate::tell::Spent;
+
+/// What a child is to do: the first line of its standard input, as JSON.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Job {
+    /// The manifest's folder.
+    pub manifest: PathBuf,
+    /// The op.
+    pub op: String,
+    /// The cases of its rows.
+    pub cases: Vec<String>,
+    /// What runs it.
+    pub which: Which,
+    /// How many samples.
+    pub effort: Effort,
+    /// Faults on purpose.
+    pub faults: Vec<Injection>,
+}
+
+/// What a child says: a line of its standard output each, as JSON.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Message {
+    /// The machine is taken up.
+    Ready(Box<Device>),
+    /// There is no such machine, or no such op: no child will do better.
+    Refused(String),
+    /// A row begins.
+    Begin(String),
+    /// A row is done. Where the process is spent, it ends here.
+    Done {
+        /// The row's record.
+        record: Box<Record>,
+        /// Where its time went.
+        spent: Spent,
+        /// Whether the process can run no other row.
+        is_spent: bool,
+    },
+}
+
+/// Does the job that standard input states.
+pub fn run() -> Result<()> {
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).context("cannot read the job")?;
+    let job: Job = serde_json::from_str(&line).context("the job is not one")?;
+    // The parent keeps the pipe open for as long as it lives. A child without a parent ends, also in the middle of a call.
+    std::thread::spawn(|| {
+        let mut rest = Vec::new();
+        let _ = std::io::stdin().lock().read_to_end(&mut rest);
+        std::process::abort();
+    });
+    let taken = || -> Result<(Manifest, Arc<dyn Machine>, &'static Reference)> {
+        let manifest = Manifest::read_op(&job.manifest, &job.op)?;
+        let reference = tileops_reference::of(&job.op).ok_or_else(|| anyhow!("{} has no reference", job.op))?;
+        Ok((manifest, job.which.open()?, reference))
+    };
+    let (manifest, machine, reference) = match taken() {
+        Ok(taken) => taken,
+        Err(error) => return tell(&Message::Refused(format!("{error:#}"))),
+    };
+    let Some(entry) = manifest.entries().next() else {
+        return tell(&Message::Refused(format!("the manifest has no {}", job.op)));
+    };
+    let device = Arc::new(machine.describe());
+    tell(&Message::Ready(Box::new((*device).clone())))?;
+    for case in &job.cases {
+        let Some(call) = entry.call(case) else { bail!("{} has no case {case}", job.op) };
+        tell(&Message::Begin(case.clone()))?;
+        let mut record = price::record(REGISTRY, &entry, call);
+        record.device = Some(device.clone());
+        record.seed = Some(row_seed(entry.op(), case));
+        let mut row = Row { job: &job, machine: &machine, reference, entry: &entry, call, spent: Spent::default() };
+        let mut is_spent = false;
+        if record.failure.is_none()
+            && let Err(error) = row.run(&mut record)
+        {
+            let (failure, lost) = failure(&error);
+            (record.failure, is_spent) = (Some(Box::new(failure)), lost);
+        }
+        let spent = row.spent;
+        tell(&Message::Done { record: Box::new(record), spent, is_spent })?;
+        if is_spent {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn tell(message: &Message) -> Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut out = std::io::stdout().lock();
+    out.write_all(&line).and_then(|()| out.flush()).context("the parent is gone")
+}
+
+/// A row's failure, and whether the process can run no other row. A context that is lost answers every call with the same
+/// error.
+fn failure(error: &anyhow::Error) -> (Failure, bool) {
+    let message = format!("{error:#}");
+    let (kind, is_spent) = if message.contains("CUDA_ERROR_OUT_OF_MEMORY") {
+        ("out_of_memory", false)
+    } else if message.contains("CUDA_ERROR_") {
+        ("crashed", true)
+    } else if let Some(OpError::Refused { .. }) = error.downcast_ref() {
+        ("refused", false)
+    } else {
+        ("failed", false)
+    };
+    (Failure { kind: kind.into(), message: Some(message), ..Failure::default() }, is_spent)
+}
+
+/// One row.
+struct Row<'a> {
+    job: &'a Job,
+    machine: &'a Arc<dyn Machine>,
+    reference: &'static Reference,
+    entry: &'a Entry<'a>,
+    call: &'a Call,
+    spent: Spent,
+}
+
+/// Runs `work`, and adds the time that it takes.
+fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let start = Instant::now();
+    let done = work();
+    *seconds += start.elapsed().as_secs_f64();
+    done
+}
+
+/// The most sets of inputs that take turns.
+const SETS: usize = 16;
+
+impl Row<'_> {
+    fn run(&mut self, record: &mut Record) -> Result<()> {
+        let described = self.entry.called(REGISTRY, self.call)?;
+        let checked = described.completed_call()?;
+        let (machine, mut spent) = (self.machine.clone(), self.spent);
+        timed(&mut spent.compile, || machine.compile(checked))?;
+        let set = |number| self.set(checked, number);
+        let first = timed(&mut spent.inputs, || set(0));
+        self.spent = spent;
+        let mut first = first?;
+
+        let judged = timed(&mut spent.correctness, || self.judge(&mut first, record));
+        self.spent = spent;
+        if let Some(fault) = judged? {
+            let failure = Failure { kind: "wrong".into(), message: Some(fault), ..Failure::default() };
+            record.failure = Some(Box::new(failure));
+            return Ok(());
+        }
+
+        let (due, most) = machine.rotation();
+        let each = first.storage().max(1);
+        let count = due.div_ceil(each).clamp(2, SETS).min(most / each).max(1);
+        let mut sets = vec![first];
+        let made = timed(&mut spent.inputs, || {
+            for number in 1..count {
+                sets.push(self.set(checked, number)?);
+            }
+            Ok(())
+        });
+        self.spent = spent;
+        made?;
+        let timing = timed(&mut spent.samples, || measure(&*machine, &mut sets, &self.job.effort));
+        self.spent = spent;
+        record.timing = Some(Box::new(timing?));
+        Ok(())
+    }
+
+    fn set(&self, checked: &tileops_ops::CheckedCall, number: usize) -> Result<Set> {
+        let mut set = Set::new(&**self.machine, self.reference, self.entry, self.call, checked, number)?;
+        let injected = self.job.faults.iter().find(|fault| fault.is_of(self.entry.op(), &self.call.case_id));
+        if let (Some(injected), Some(inner)) = (injected, self.machine.implementation(self.entry.op())) {
+            let faulty = Faulty { inner, fault: injected.fault, machine: self.machine.clone() };
+            set.op.state_mut().implement(Arc::new(faulty));
+        }
+        Ok(set)
+    }
+
+    /// Makes the first call, and holds what it writes to the reference: says what is wrong.
+    fn judge(&self, set: &mut Set, record: &mut Record) -> Result<Option<String>> {
+        let machine = &**self.machine;
+        let mut before = Before::new();
+        for input in &set.inputs {
+            before.push((input.name.clone(), input.tensor.clone(), machine.read(&input.tensor)?));
+        }
+        let due = set.op.check_call(&set.arguments)?;
+        let outputs: Vec<Tensor> = due.outputs().iter().filter_map(|(_, tensor)| tensor.clone()).collect();
+        machine.poison(&outputs)?;
+        let outputs = set.op.call(&set.arguments)?;
+        // The op that ran says what its call costs.
+        price::of_call(&*set.op, record)?;
+        let roof_key = record.roof_key.as_deref().unwrap_or_default().to_owned();
+        let checked = set.op.completed_call()?;
+        let seed = row_seed(self.entry.op(), &self.call.case_id);
+        let written = |target: &Target| {
+            let tensor = written(target, &outputs, set)?;
+            Ok((tensor.dtype, machine.read(tensor)?))
+        };
+        let judgment = judge::judge(self.reference, checked, &before, &roof_key, seed, written)?;
+        record.correctness = Some(Box::new(judgment.correctness));
+        drop(outputs);
+        set.renew(machine)?;
+        Ok(judgment.fault)
+    }
+}
+
+/// The tensor that a target is.
+fn written<'a>(target: &Target, outputs: &'a Outputs, set: &'a Set) -> Result<&'a Tensor> {
+    let output = || outputs.iter().find(|(name, _)| *name == target.name).and_then(|(_, tensor)| tensor.as_ref());
+    let input = |name: &str| set.inputs.iter().find(|input| input.name == name).map(|input| &input.tensor);
+    let found = match target.place {
+        Place::Output => output(),
+        Place::In(of) => output().or_else(|| input(of)),
+        Place::Input => input(target.name),
+    };
+    found.ok_or_else(|| anyhow!("the call has no `{}` that it could write", target.name))
+}
