@@ -83,7 +83,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sizes are rounded up to this, so that memory of nearly the same size is used again.
+/// Sizes are rounded up to this, so that memory of nearly the same size is used again, and so that kernels can read whole
+/// vectors of 16 bytes at a tensor's end.
 const GRAIN: usize = 512;
 
 impl Cuda {
@@ -273,6 +274,7 @@ impl<'a> Given<'a> {
         Ok(match argument {
             Arg::Tensor(_) => self.memory(argument)?.map_or(Argument::Null, |memory| Argument::Buffer(memory.buffer())),
             Arg::Scratch(_) => Argument::Buffer(self.memory(argument)?.ok_or_else(|| self.lacks(argument))?.buffer()),
+            Arg::Null => Argument::Null,
             Arg::I32(value) => Argument::I32(*value),
             Arg::I64(value) => Argument::I64(*value),
             Arg::F32(value) => Argument::F32(*value),

@@ -51,6 +51,8 @@ pub struct Launch {
 pub enum Arg {
     /// The address of an input or an output; nothing where the call has none of that name.
     Tensor(&'static str),
+    /// No address.
+    Null,
     /// The address of scratch memory, by its number.
     Scratch(usize),
     /// A 32-bit integer.

@@ -1,5 +1,8 @@
 //! The planners, a room a family.
 
+mod norm;
+mod rows;
+mod softmax;
 mod unary;
 
 use tileops_ops::{CheckedCall, OpError};
@@ -11,7 +14,7 @@ use crate::plan::Plan;
 pub type Planner = fn(&CheckedCall, &Gpu) -> Result<Plan, OpError>;
 
 /// Every planner by its op, a table a family.
-pub const PLANNERS: &[&[(&str, Planner)]] = &[unary::PLANNERS];
+pub const PLANNERS: &[&[(&str, Planner)]] = &[norm::PLANNERS, softmax::PLANNERS, unary::PLANNERS];
 
 /// What plans the op called `name`, where it has a kernel.
 pub fn planner(name: &str) -> Option<Planner> {

@@ -1,11 +1,14 @@
 //! The references, a room a family.
 
+mod each;
+mod norm;
+mod softmax;
 mod unary;
 
 use crate::units::Reference;
 
 /// Every reference, a table a family.
-pub const REFERENCES: &[&[Reference]] = &[unary::REFERENCES];
+pub const REFERENCES: &[&[Reference]] = &[norm::REFERENCES, softmax::REFERENCES, unary::REFERENCES];
 
 /// The reference of the op called `name`, where it has one.
 pub fn of(name: &str) -> Option<&'static Reference> {

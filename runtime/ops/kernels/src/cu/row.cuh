@@ -1,0 +1,193 @@
+// Rows that are read once and held in registers, by a part of a warp, a block, or a cluster of blocks.
+//
+// WIDTH      elements of a vector of 16 bytes
+// VECTORS    vectors that a thread holds
+// GROUP      threads of a block that share a row: a power of two up to 32, or a whole block
+// ROWS       rows of a block: more than one for groups within a warp
+// CLUSTER    blocks that share a row
+// ALIGNED    whether every row starts at a multiple of WIDTH
+
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+
+constexpr int W = WIDTH;
+
+struct Sum {
+  static __device__ __forceinline__ float neutral() { return 0.f; }
+  __device__ __forceinline__ float operator()(float a, float b) const { return a + b; }
+};
+
+struct Greatest {
+  static __device__ __forceinline__ float neutral() { return -INFINITY; }
+  __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+// Has the compiler convert the vector's elements anew where they are next read, instead of holding them converted as well.
+template <typename V> __device__ __forceinline__ void convert_anew(V& vector) {
+  if constexpr (sizeof(V) % 4 == 0) {
+    int* words = reinterpret_cast<int*>(&vector);
+#pragma unroll
+    for (int word = 0; word < static_cast<int>(sizeof(V) / 4); ++word) asm volatile("" : "+r"(words[word]));
+  }
+}
+
+// The value that the lane `mask` away has.
+template <typename V> __device__ __forceinline__ V exchange(V value, int mask) {
+  static_assert(sizeof(V) % 4 == 0, "whole words");
+  union { V value; int words[sizeof(V) / 4]; } pun = {value};
+#pragma unroll
+  for (int word = 0; word < static_cast<int>(sizeof(V) / 4); ++word)
+    pun.words[word] = __shfl_xor_sync(0xffffffffu, pun.words[word], mask);
+  return pun.value;
+}
+
+// Over LANES neighbouring lanes; each gets the result.
+template <int LANES, typename V, typename Op> __device__ __forceinline__ V over_lanes(V value, Op op) {
+#pragma unroll
+  for (int mask = LANES / 2; mask > 0; mask /= 2) value = op(value, exchange(value, mask));
+  return value;
+}
+
+// Over the warps of a block of THREADS threads, each with a value that all of its lanes have; each thread gets the result.
+// SLOT tells the uses of a kernel apart, so that one need not wait until all have read what the one before left in shared
+// memory.
+template <int THREADS, int SLOT, typename V, typename Op> __device__ __forceinline__ V over_warps(V value, Op op) {
+  constexpr int WARPS = THREADS / 32;
+  if constexpr (WARPS > 1) {
+    __shared__ __align__(16) unsigned char memory[WARPS * sizeof(V)];
+    V* of_warps = reinterpret_cast<V*>(memory);
+    const int lane = threadIdx.x % 32;
+    if (lane == 0) of_warps[threadIdx.x / 32] = value;
+    __syncthreads();
+    // Beyond the span the lanes go around: each span of lanes combines the same values in the same order.
+    constexpr int SPAN = WARPS > 16 ? 32 : WARPS > 8 ? 16 : WARPS > 4 ? 8 : WARPS > 2 ? 4 : 2;
+    value = lane % SPAN < WARPS ? of_warps[lane % SPAN] : Op::neutral();
+    value = over_lanes<SPAN>(value, op);
+  }
+  return value;
+}
+
+// Over a block of THREADS threads, a multiple of 32; each gets the result.
+template <int THREADS, int SLOT, typename V, typename Op> __device__ __forceinline__ V over_block(V value, Op op) {
+  return over_warps<THREADS, SLOT>(over_lanes<32>(value, op), op);
+}
+
+#ifdef CLUSTER
+
+#if CLUSTER > 1
+#define IN_CLUSTERS __cluster_dims__(CLUSTER, 1, 1)
+#else
+#define IN_CLUSTERS
+#endif
+
+__device__ __forceinline__ unsigned cluster_rank() {
+  unsigned rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+// The blocks of a cluster write into each other's shared memory only once all have started: this is said first, and
+// waited for where it is needed.
+__device__ __forceinline__ void cluster_started() {
+  if constexpr (CLUSTER > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+
+// Over the blocks of a cluster, each with a value that all of its threads have. Every block combines in the same order.
+// Between `cluster_started` and this there is no other use of the cluster's barrier; SLOT as above, FIRST for the first use.
+template <int SLOT, bool FIRST, typename V, typename Op> __device__ __forceinline__ V over_cluster(V value, Op op) {
+  if constexpr (CLUSTER > 1) {
+    static_assert(sizeof(V) % 4 == 0, "whole words");
+    __shared__ __align__(16) unsigned char memory[CLUSTER * sizeof(V)];
+    if constexpr (FIRST) cluster_wait();
+    if (threadIdx.x < CLUSTER) {
+      union { V value; int words[sizeof(V) / 4]; } pun = {value};
+      const unsigned here = static_cast<unsigned>(__cvta_generic_to_shared(memory)) + cluster_rank() * sizeof(V);
+      unsigned there;
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(threadIdx.x));
+#pragma unroll
+      for (int word = 0; word < static_cast<int>(sizeof(V) / 4); ++word)
+        asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there + 4 * word), "r"(pun.words[word]) : "memory");
+    }
+    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    const V* of_blocks = reinterpret_cast<const V*>(memory);
+    value = of_blocks[0];
+#pragma unroll
+    for (int block = 1; block < CLUSTER; ++block) value = op(value, of_blocks[block]);
+  }
+  return value;
+}
+
+// The lanes of a warp that share a row.
+constexpr int LANES = GROUP < 32 ? GROUP : 32;
+
+// Over all warps that share a row, each with a value that all of its lanes have.
+template <int SLOT, bool FIRST, typename V, typename Op> __device__ __forceinline__ V over_warps_of_row(V value, Op op) {
+  if constexpr (GROUP <= 32) return value;
+  else return over_cluster<SLOT, FIRST>(over_warps<GROUP, SLOT>(value, op), op);
+}
+
+// Over all threads that share a row.
+template <int SLOT, bool FIRST, typename V, typename Op> __device__ __forceinline__ V over_row(V value, Op op) {
+  return over_warps_of_row<SLOT, FIRST>(over_lanes<LANES>(value, op), op);
+}
+
+// Where a thread's part of a row is: vectors of W columns, of which the first starts before column 0 where the row does
+// not start at a multiple of W.
+struct Row {
+  long long at;     // the row's first element, of all
+  int columns;
+  int start;        // the column of vector 0, up to zero
+
+  __device__ __forceinline__ Row(long long row, int columns) : at(row * columns), columns(columns), start(0) {
+    if constexpr (!ALIGNED) start = -static_cast<int>(at % W);
+  }
+
+  // The first column of this thread's vector number `vector`.
+  __device__ __forceinline__ int column(int vector) const {
+    int index = vector * GROUP + threadIdx.x % GROUP;
+    if constexpr (CLUSTER > 1) index += cluster_rank() * (VECTORS * GROUP);
+    return start + index * W;
+  }
+
+  __device__ __forceinline__ bool holds(int column) const { return column >= 0 && column < columns; }
+
+  // Whether any column of the vector at `column` is the row's.
+  __device__ __forceinline__ bool touches(int column) const { return column < columns; }
+
+  // The vector at `column`. What is not the row's may be anything: its neighbours, or what is behind the tensor, whose memory
+  // goes on to a multiple of 16 bytes.
+  template <typename E> __device__ __forceinline__ Vector<E, W> load(const E* from, int column) const {
+    return *reinterpret_cast<const Vector<E, W>*>(from + at + column);
+  }
+
+  template <typename E> __device__ __forceinline__ void store(E* to, int column, const Vector<E, W>& vector) const {
+    if (ALIGNED || (column >= 0 && column + W <= columns)) {
+      *reinterpret_cast<Vector<E, W>*>(to + at + column) = vector;
+    } else {
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane)
+        if (holds(column + lane)) to[at + column + lane] = vector.at[lane];
+    }
+  }
+
+  // The elements for the columns from `column` on of one that all rows share, or a number of rows.
+  template <typename E> __device__ __forceinline__ Vector<E, W> parameter(const E* from, int column) const {
+    if constexpr (ALIGNED) return *reinterpret_cast<const Vector<E, W>*>(from + column);
+    Vector<E, W> vector = {};
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane)
+      if (holds(column + lane)) vector.at[lane] = from[column + lane];
+    return vector;
+  }
+};
+
+// The row of this thread's group.
+__device__ __forceinline__ long long row_of_group() {
+  if constexpr (GROUP <= 32) return static_cast<long long>(blockIdx.x) * ROWS + threadIdx.x / GROUP;
+  else return blockIdx.x / CLUSTER;
+}
+
+#endif

@@ -1,0 +1,144 @@
+//! How rows, and the columns of an axis, are spread over threads.
+
+use tileops_device::Grid;
+use tileops_ops::{CheckedCall, DType, OpError};
+
+use crate::gpu::Gpu;
+use crate::source::Source;
+
+/// Elements of a vector of 16 bytes.
+pub(crate) fn lanes(dtype: DType) -> i64 {
+    i64::from(128 / dtype.bits())
+}
+
+/// A size, which a tensor that fits into memory has.
+pub(crate) fn size(op: &'static str, value: i128) -> Result<i64, OpError> {
+    i64::try_from(value)
+        .map_err(|_| OpError::Implementation { op, message: format!("{value} elements are more than a kernel counts") })
+}
+
+/// As many blocks as a grid can have.
+pub(crate) fn blocks(op: &'static str, count: i64) -> Result<u32, OpError> {
+    u32::try_from(count)
+        .ok()
+        .filter(|&count| count <= i32::MAX as u32)
+        .ok_or_else(|| OpError::Implementation { op, message: format!("{count} blocks are more than a grid has") })
+}
+
+/// The largest power of two of elements that divides `extent` and makes up 16 bytes or less.
+pub(crate) fn dividing_lanes(extent: i64, lanes: i64) -> i64 {
+    let mut width = lanes;
+    while extent % width != 0 {
+        width /= 2;
+    }
+    width.max(1)
+}
+
+/// Rows that are held in registers, as `row.cuh` has them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rows {
+    lanes: i64,
+    vectors: i64,
+    group: i64,
+    in_block: i64,
+    cluster: i64,
+    aligned: bool,
+    rows: i64,
+}
+
+impl Rows {
+    /// `rows` rows of `columns` elements, in vectors of `lanes` elements, of which a thread holds `most` where it has to.
+    /// Nothing where they are too long for that.
+    pub(crate) fn new(rows: i64, columns: i64, lanes: i64, most: i64, gpu: &Gpu) -> Option<Self> {
+        let aligned = columns % lanes == 0;
+        // A row that starts within a vector may touch one more.
+        let needed = if aligned { columns / lanes } else { (columns + 2 * lanes - 2) / lanes };
+        let place =
+            |vectors, group, in_block, cluster| Some(Rows { lanes, vectors, group, in_block, cluster, aligned, rows });
+        if i32::try_from(columns).is_err() {
+            return None;
+        }
+        if needed <= 32 {
+            let group = (needed.max(1) as u64).next_power_of_two() as i64;
+            return place(1, group, 256 / group, 1);
+        }
+        if needed <= 32 * most.min(4) {
+            return place((needed + 31) / 32, 32, 8, 1);
+        }
+        let each = |cluster: i64| (needed + cluster - 1) / cluster;
+        let mut cluster = 1;
+        while cluster < 8 && each(cluster) > 512 * most {
+            cluster *= 2;
+        }
+        // Few rows: more blocks a row.
+        while cluster < 8 && rows * cluster < i64::from(gpu.multiprocessors) && each(cluster) >= 512 {
+            cluster *= 2;
+        }
+        let threads = |vectors: i64| ((each(cluster) + vectors - 1) / vectors + 31) / 32 * 32;
+        let vectors = match () {
+            () if threads(2) <= 256 => 2,
+            () if threads(4) <= 512 => 4.min(most),
+            () => most,
+        };
+        (threads(vectors) <= 1024).then(|| place(vectors, threads(vectors), 1, cluster)).flatten()
+    }
+
+    /// What `row.cuh` needs to know.
+    pub(crate) fn define(&self, source: Source) -> Source {
+        let threads = self.group * self.in_block;
+        source
+            .define("WIDTH", self.lanes)
+            .define("VECTORS", self.vectors)
+            .define("GROUP", self.group)
+            .define("ROWS", self.in_block)
+            .define("CLUSTER", self.cluster)
+            .define("ALIGNED", i32::from(self.aligned))
+            .define("MIN_BLOCKS", (1024 / threads).max(1))
+    }
+
+    /// The launch.
+    pub(crate) fn grid(&self, op: &'static str) -> Result<Grid, OpError> {
+        let count = (self.rows + self.in_block - 1) / self.in_block * self.cluster;
+        Ok(Grid::row(blocks(op, count)?, (self.group * self.in_block) as u32))
+    }
+}
+
+/// An axis of a tensor, between what is outside of it and what is inside.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Axis {
+    pub(crate) outer: i64,
+    pub(crate) length: i64,
+    pub(crate) inner: i64,
+}
+
+impl Axis {
+    /// The axis `dim` of `shape`, counted from the end where it is negative. A scalar has one axis of one element.
+    pub(crate) fn new(call: &CheckedCall, shape: &[i128], dim: i128) -> Result<Self, OpError> {
+        let rank = shape.len() as i128;
+        let axis = usize::try_from(if dim < 0 { dim + rank } else { dim }).unwrap_or(0);
+        let product = |extents: &[i128]| size(call.op(), extents.iter().product());
+        let (before, from) = shape.split_at(axis.min(shape.len()));
+        let (length, after) = match from {
+            [] => (1, [].as_slice()),
+            [length, after @ ..] => (*length, after),
+        };
+        Ok(Axis { outer: product(before)?, length: size(call.op(), length)?, inner: product(after)? })
+    }
+
+    /// How many elements there are.
+    pub(crate) fn elements(&self) -> i64 {
+        self.outer * self.length * self.inner
+    }
+
+    /// Columns spread over blocks: `TX` lanes of `W` columns, `TY` parts of the axis. Lines of fewer lanes are as good as
+    /// full ones where they leave more parts.
+    pub(crate) fn columns(&self, lanes: i64, source: Source, op: &'static str) -> Result<(Source, Grid), OpError> {
+        let width = dividing_lanes(self.inner, lanes);
+        let across = ((self.inner / width).max(1) as u64).next_power_of_two().min(16) as i64;
+        let along = 256 / across;
+        let count = self.outer * ((self.inner + across * width - 1) / (across * width));
+        let grid =
+            Grid { blocks: (blocks(op, count)?, 1, 1), threads: (across as u32, along as u32, 1), shared_bytes: 0 };
+        Ok((source.define("WIDTH", width).define("TX", across).define("TY", along), grid))
+    }
+}
