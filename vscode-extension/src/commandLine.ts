@@ -3,8 +3,13 @@
 /** What a task of `tasks.json` says. */
 export interface Task {
   task: 'check' | 'rows' | 'price' | 'bench';
+  /** What is checked or printed. */
   paths?: string[];
   op?: string;
+  /** The folder whose rows are priced or timed. */
+  manifest?: string;
+  /** Where their records go. */
+  out?: string;
 }
 
 /** The program that a task runs, and its arguments. */
@@ -19,8 +24,14 @@ export function commandLine(definition: Task): { program: 'tileops-lsp' | 'tileo
     }
     case 'price':
     case 'bench': {
-      const op = definition.op === undefined ? [] : ['--op', definition.op];
-      return { program: 'tileops-bench', args: [...(definition.task === 'price' ? ['--price'] : []), ...op, ...paths] };
+      const option = (name: string, value: string | undefined) => (value === undefined ? [] : [name, value]);
+      const args = [
+        ...(definition.task === 'price' ? ['--price'] : []),
+        ...option('--manifest', definition.manifest),
+        ...option('--op', definition.op),
+        ...option('--out', definition.out),
+      ];
+      return { program: 'tileops-bench', args };
     }
   }
 }

@@ -7,7 +7,7 @@ import { origin } from './locate';
 import { configText, looksLikeManifest } from './manifest';
 import { openReport } from './report';
 import { message, type Server } from './server';
-import { make } from './tasks';
+import { taskOfRows } from './tasks';
 import { benchProgram, folderOf } from './tools';
 
 /** Registers the commands. */
@@ -17,8 +17,8 @@ export function registerCommands(context: vscode.ExtensionContext, server: Serve
   register('tileops.restartServer', () => server.restart());
   register('tileops.showLogs', () => server.output.show());
   register('tileops.showDebugInfo', () => showDebugInfo(context, server));
-  register('tileops.priceRows', (op) => runRows(context, server, 'price', op));
-  register('tileops.benchRows', (op) => runRows(context, server, 'bench', op));
+  register('tileops.priceRows', (op, uri) => runRows(context, server, 'price', op, uri));
+  register('tileops.benchRows', (op, uri) => runRows(context, server, 'bench', op, uri));
   register('tileops.openReport', () => openReport(context, server));
   register('tileops.createConfig', () => createConfig());
 }
@@ -45,23 +45,29 @@ async function showDebugInfo(context: vscode.ExtensionContext, server: Server): 
   await vscode.window.showTextDocument(document);
 }
 
-/** Runs the rows of an op: of the one given, else of the entry that the cursor is in, else of all. */
+/** Runs the rows of an op: of the one given, else of the entry that the cursor is in, else of all of the manifest. */
 async function runRows(
   context: vscode.ExtensionContext,
   server: Server,
   task: 'price' | 'bench',
   asked: unknown,
+  of: unknown,
 ): Promise<void> {
+  // A lens names the op and its document; else it is what is before the user.
   const editor = vscode.window.activeTextEditor;
-  const folder = folderOf(editor?.document.uri);
+  const uri = typeof of === 'string' ? vscode.Uri.parse(of) : editor?.document.uri;
+  const folder = folderOf(uri);
   if (folder === undefined) {
     void vscode.window.showErrorMessage('Open the folder that the manifest is in: its rows are run there.');
     return;
   }
   if (benchProgram(context) === undefined) return;
   const op = typeof asked === 'string' ? asked : editor && entryAt(editor.document, editor.selection.active.line);
-  if (editor?.document.isDirty) await editor.document.save();
-  const made = make(context, { type: 'tileops', task, ...(op === undefined ? {} : { op }) }, folder);
+  const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === uri?.toString());
+  // The program reads what is on disk.
+  if (document?.isDirty && !(await document.save())) return;
+  const manifest = uri && server.file(uri)?.manifest ? uri : folder.uri;
+  const made = await taskOfRows(context, server, task, op, manifest, folder);
   if (made === undefined) return;
   const title = `${task === 'price' ? 'Pricing' : 'Benching'} the rows of ${op ?? 'every op'}`;
   await vscode.window.withProgress(

@@ -28,7 +28,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
   registerExplain(context, running);
   registerCommands(context, running);
   registerSnippets(context, running);
-  registerTasks(context);
+  registerTasks(context, running);
   registerRoofline(context, running);
 
   const startFor = async (document: vscode.TextDocument) => {

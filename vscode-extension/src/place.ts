@@ -10,6 +10,8 @@ export function placeOf(lines: readonly string[]): Place {
   const item = /^( *)(-? *)[A-Za-z]*$/.exec(line);
   if (item === null) return undefined;
   const indent = item[1]?.length ?? 0;
+  const isItem = item[2] !== '';
+  let hasSibling = false;
   for (let at = lines.length - 2; at >= 0; at--) {
     const above = lines[at] ?? '';
     if (/^\s*(#|$)/.test(above)) continue;
@@ -17,10 +19,15 @@ export function placeOf(lines: readonly string[]): Place {
     const depth = above.length - above.trimStart().length;
     if (key !== null && depth <= indent) {
       // Items of a list stand at its key's indentation or deeper, members of a mapping deeper.
-      if (key[2] === 'workloads') return 'workloads';
+      if (key[2] === 'workloads' && !hasSibling) return 'workloads';
       if (key[2] === 'types' && depth < indent) return 'types';
     }
-    if (depth < indent || (depth === indent && !above.trimStart().startsWith('-'))) return undefined;
+    if (depth < indent) return undefined;
+    if (depth === indent && !above.trimStart().startsWith('-')) {
+      // A list ends at a key beside it; a mapping goes on.
+      if (isItem) return undefined;
+      hasSibling = true;
+    }
   }
   return undefined;
 }

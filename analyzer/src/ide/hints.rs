@@ -83,10 +83,16 @@ pub fn inlay_hints(db: &AnalysisDb, path: &str, range: TextRange, kinds: HintKin
 }
 
 /// The sum that stands for `bytes` on a branch, and the tensors that it reads and writes.
-#[derive(PartialEq)]
 struct Derived {
-    sum: String,
+    sum: Sum,
     moved: String,
+}
+
+impl PartialEq for Derived {
+    /// In whatever order the terms and their factors are written.
+    fn eq(&self, other: &Self) -> bool {
+        self.moved == other.moved && self.sum.minus(&other.sum).is_some_and(|left| left.is_empty())
+    }
 }
 
 fn roofline_hints(site: &Site<'_>, analysis: &EntryAnalysis, kinds: HintKinds, hints: &mut Vec<InlayHint>) {
@@ -96,7 +102,8 @@ fn roofline_hints(site: &Site<'_>, analysis: &EntryAnalysis, kinds: HintKinds, h
         let offset = site.range.start() + end_of_line(site, behind.end());
         let more = labels.len().saturating_sub(MOST_SHOWN);
         for (position, (when, what)) in labels.into_iter().take(MOST_SHOWN).enumerate() {
-            let mut label = if when.is_empty() { what } else { format!("when {}: {what}", when.replace('`', "")) };
+            // What it says comes first: editors cut hints short.
+            let mut label = if when.is_empty() { what } else { format!("{what} when {}", when.replace('`', "")) };
             if let Some((cut, _)) = label.char_indices().nth(MOST_CHARACTERS) {
                 label.truncate(cut);
                 label.push('…');
@@ -159,7 +166,7 @@ fn sum_of(analysis: &EntryAnalysis, taken: &Taken<'_>) -> Option<Derived> {
         .map(|(verb, names)| format!("{verb} {}", names.join(", ")))
         .collect::<Vec<_>>()
         .join("; ");
-    Some(Derived { sum: sum.to_string(), moved })
+    Some(Derived { sum, moved })
 }
 
 /// How the stated `bytes` of a branch differs from the derived sum, and that sum.
@@ -169,7 +176,7 @@ fn difference(analysis: &EntryAnalysis, taken: &Taken<'_>, bytes: &Expr) -> Opti
     }
     let terms = derived(&taken.branch)?;
     let stated = fold(bytes, &taken.branch.point);
-    let shown = sum_of(analysis, taken)?.sum;
+    let shown = sum_of(analysis, taken)?.sum.to_string();
     // Tensor by tensor, then in the terms of the signature, then in what its `let`s are: the shortest is shown.
     let whole = |reader: &Reader<'_>, sized: &dyn Fn(&Term) -> Option<Sum>| {
         let mut sum = Sum::default();

@@ -54,7 +54,7 @@ pub fn outline(path: &str, text: &str, configured: bool) -> FileOutline {
 }
 
 /// Whether a file declares types, going by its name.
-pub(crate) fn is_types_file(path: &str) -> bool {
+pub fn is_types_file(path: &str) -> bool {
     matches!(file_name(path), "types.yaml" | "types.yml")
 }
 

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 pub use across::{OpIndex, Summary, across_files, within_file};
-pub use file::{FileKind, FileOutline, Types, folder, outline, types};
-pub(crate) use file::{entry_name, is_types_file, key_range, slice, stem};
+pub use file::{FileKind, FileOutline, Types, folder, is_types_file, outline, types};
+pub(crate) use file::{entry_name, key_range, slice, stem};
 pub use ties::{TieIndex, Ties, Touched};
 
 use crate::analysis::{EntryAnalysis, EntryContext, analyze_entry};

@@ -9,8 +9,8 @@ const SHOWN: usize = 5;
 /// A program to run.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// The op whose rows it is about.
-    pub(crate) op: String,
+    /// The op whose rows it is about; every op of the manifest where there is none.
+    pub(crate) op: Option<String>,
     pub(crate) program: String,
     pub(crate) args: Vec<String>,
     pub(crate) cwd: PathBuf,
@@ -19,6 +19,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// What it is about, in words.
+    pub(crate) fn title(&self) -> String {
+        format!("Pricing the rows of {}", self.op.as_deref().unwrap_or("every op"))
+    }
+
     /// Runs it to its end; says why where it fails.
     pub(crate) fn run(&self) -> Result<(), String> {
         // A path is relative to the project; a name alone is looked up as the system does.
@@ -42,6 +47,7 @@ impl Run {
         let said = String::from_utf8_lossy(&output.stderr);
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines.get(lines.len().saturating_sub(SHOWN)..).unwrap_or_default().join("\n");
-        Err(format!("pricing the rows of `{}` failed ({}): {last}", self.op, output.status))
+        let what = self.op.as_ref().map_or_else(|| "every op".to_owned(), |op| format!("`{op}`"));
+        Err(format!("pricing the rows of {what} failed ({}): {last}", output.status))
     }
 }

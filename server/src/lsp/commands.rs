@@ -9,10 +9,11 @@ use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::{ExecuteCommandParams, Url};
 
 use super::records::Places;
-use super::snapshot::{File, Snapshot};
+use super::snapshot::Snapshot;
 use super::state::Message;
 use super::uris;
 use crate::diagnostic::count;
+use crate::discover::normalized;
 use crate::{levels, panics};
 
 /// Describes the server's state.
@@ -76,49 +77,65 @@ fn explain(arguments: &[Value]) -> Result<Value> {
     }
 }
 
-/// How the rows of an op are priced or timed: `{command, args, cwd}`, for the client's terminal. Where the settings say
-/// that the server runs the program, it prices the rows itself, and `started` is true.
+/// How the rows of an op are priced or timed: `{command, args, cwd}`, for the client's terminal. Without an op (null) it is
+/// about every op; the address is then that of a manifest, or of a folder with one. Where the settings say that the server
+/// runs the program, it prices the rows itself, and `started` is true.
 fn run(snapshot: &Snapshot, arguments: &[Value], price: bool) -> Result<Value> {
     let name = if price { PRICE_ROWS } else { BENCH_ROWS };
     let wrong = || Error::invalid_params(format!("{name} takes the name of an op and the address of its document"));
-    let [Value::String(op), Value::String(uri), ..] = arguments else { return Err(wrong()) };
+    let (op, uri) = match arguments {
+        [Value::String(op), Value::String(uri), ..] => (Some(op), uri),
+        [Value::Null, Value::String(uri), ..] => (None, uri),
+        _ => return Err(wrong()),
+    };
     let uri = Url::parse(uri).map_err(|_| wrong())?;
-    let (key, file) = snapshot.file(&uri).ok_or_else(|| Error::invalid_params(format!("`{uri}` is not known")))?;
-    let ops = snapshot.db(file).map(|db| db.ops(&key)).unwrap_or_default();
-    if !ops.iter().any(|known| known == op) {
-        return Err(Error::invalid_params(match nearest(op, ops.iter().map(String::as_str)) {
-            Some(close) => format!("the manifest has no op `{op}`; did you mean `{close}`?"),
-            None => format!("the manifest has no op `{op}`"),
-        }));
+    let known = snapshot.file(&uri);
+    if let Some(op) = op {
+        let (key, file) = known.as_ref().ok_or_else(|| unknown(&uri))?;
+        let ops = snapshot.db(file).map(|db| db.ops(key)).unwrap_or_default();
+        if !ops.iter().any(|known| known == op) {
+            return Err(Error::invalid_params(match nearest(op, ops.iter().map(String::as_str)) {
+                Some(close) => format!("the manifest has no op `{op}`; did you mean `{close}`?"),
+                None => format!("the manifest has no op `{op}`"),
+            }));
+        }
     }
-    let cwd = root_of(snapshot, file, &uri)?;
+    let path = uris::path(&uri).ok_or_else(|| Error::invalid_params(format!("`{uri}` is not saved in a folder")))?;
+    let (project, manifest) = match known {
+        Some((_, file)) => (snapshot.project(file), path.parent().map(Path::to_path_buf)),
+        None => {
+            let project = snapshot.projects.values().find(|project| project.config.root == path);
+            let folder = project.and_then(|project| project.config.manifest.first());
+            (project, folder.map(|folder| normalized(&path.join(folder))))
+        }
+    };
+    let project = project.ok_or_else(|| unknown(&uri))?;
+    let cwd = project.config.root.as_path();
     let program = snapshot.settings.bench.clone().unwrap_or_else(|| BENCH.to_owned());
-    let places = snapshot.project(file).map(|project| Places::of(&project.config, &snapshot.settings));
-    let out = places.and_then(|places| places.new_file(op)).filter(|_| price);
-    let relative = |path: &Path| path.strip_prefix(cwd).unwrap_or(path).to_string_lossy().into_owned();
+    let done = if price { "priced" } else { "timed" };
+    let file = format!("{done}-{}.jsonl", op.map_or("all", String::as_str));
+    let out = Places::of(&project.config, &snapshot.settings).new_file(&file);
+    let relative = |path: &Path| match path.strip_prefix(cwd) {
+        Ok(within) if within.as_os_str().is_empty() => ".".to_owned(),
+        Ok(within) => within.to_string_lossy().into_owned(),
+        Err(_) => path.to_string_lossy().into_owned(),
+    };
     let mut args: Vec<String> = if price { vec!["--price".to_owned()] } else { Vec::new() };
-    if let Some(folder) = uris::path(&uri).as_deref().and_then(Path::parent) {
-        args.extend(["--manifest".to_owned(), relative(folder)]);
-    }
-    args.extend(["--op".to_owned(), op.clone()]);
-    if let Some(out) = &out {
-        args.extend(["--out".to_owned(), relative(out)]);
-    }
+    args.extend(manifest.iter().flat_map(|folder| ["--manifest".to_owned(), relative(folder)]));
+    args.extend(op.iter().flat_map(|op| ["--op".to_owned(), (*op).clone()]));
+    args.extend(out.iter().flat_map(|out| ["--out".to_owned(), relative(out)]));
     // What is printed only would be lost.
     let runs = price && snapshot.settings.bench.is_some() && out.is_some();
     if runs {
         let (program, args) = (program.clone(), args.clone());
-        let command = super::bench::Run { op: op.clone(), program, args, cwd: cwd.into(), out };
+        let command = super::bench::Run { op: op.cloned(), program, args, cwd: cwd.into(), out };
         let _ = snapshot.owner.send(Message::Price(command));
     }
     Ok(json!({ "command": program, "args": args, "cwd": cwd.to_string_lossy(), "started": runs }))
 }
 
-/// The folder that a project's programs run in.
-fn root_of<'s>(snapshot: &'s Snapshot, file: &'s File, uri: &Url) -> Result<&'s Path> {
-    let in_a_folder = || Error::invalid_params(format!("`{uri}` is not saved in a folder"));
-    uris::path(uri).ok_or_else(in_a_folder)?;
-    snapshot.projects.get(&file.project).map(|project| project.config.root.as_path()).ok_or_else(in_a_folder)
+fn unknown(uri: &Url) -> Error {
+    Error::invalid_params(format!("`{uri}` is not known"))
 }
 
 /// What the server knows of itself, for a bug report. It names no content of any file.

@@ -19,9 +19,11 @@ pub(crate) struct Text {
 }
 
 /// Files that were read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) files: Vec<(PathBuf, Text)>,
+    /// The folder whose files these are, where no more was asked for: else they are manifests of the workspace.
+    pub(crate) folder: Option<PathBuf>,
 }
 
 /// The text of a file; nothing where it has none or cannot be read.
@@ -32,19 +34,24 @@ pub(crate) fn read(path: &Path) -> Option<Text> {
     }
 }
 
-/// The YAML files of a folder.
-pub(crate) fn folder(folder: &Path) -> Vec<(PathBuf, Text)> {
+/// The paths of the YAML files of a folder.
+pub(crate) fn paths(folder: &Path) -> Vec<PathBuf> {
     // A folder that cannot be listed has no files.
     let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> =
         items.map(|item| item.path()).filter(|path| !is_hidden(path) && is_yaml(path)).collect();
     paths.sort();
+    paths
+}
+
+/// The texts of files, of those that have one.
+pub(crate) fn texts(paths: Vec<PathBuf>) -> Vec<(PathBuf, Text)> {
     paths.into_iter().filter_map(|path| Some((read(&path)?, path))).map(|(text, path)| (path, text)).collect()
 }
 
 /// The YAML files of manifest folders, and of the folders in them.
-pub(crate) fn manifests(folders: &[PathBuf]) -> Loaded {
-    let mut loaded = Loaded::default();
+pub(crate) fn manifests(folders: &[PathBuf]) -> Vec<(PathBuf, Text)> {
+    let mut files = Vec::new();
     for root in folders {
         let walk = WalkDir::new(root).sort_by_file_name().into_iter();
         for item in walk.filter_entry(|item| item.depth() == 0 || !is_hidden(item.path())).flatten() {
@@ -52,11 +59,11 @@ pub(crate) fn manifests(folders: &[PathBuf]) -> Loaded {
                 && item.path().is_file()
                 && let Some(text) = read(item.path())
             {
-                loaded.files.push((item.into_path(), text));
+                files.push((item.into_path(), text));
             }
         }
     }
-    loaded
+    files
 }
 
 fn is_hidden(path: &Path) -> bool {

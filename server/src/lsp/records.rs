@@ -32,11 +32,10 @@ impl Places {
         Places { records: records.into_iter().flatten().map(place).collect(), profile: profile.map(place) }
     }
 
-    /// A file for new records of an op, which is then one of them; nothing where none would be.
-    pub(crate) fn new_file(&self, op: &str) -> Option<PathBuf> {
-        let name = format!("priced-{op}.jsonl");
+    /// A file for new records, which is then one of theirs; nothing where none would be.
+    pub(crate) fn new_file(&self, name: &str) -> Option<PathBuf> {
         self.records.iter().find_map(|place| {
-            let file = base(place).join(&name);
+            let file = base(place).join(name);
             if is_glob(place) {
                 let glob = globset::Glob::new(&place.to_string_lossy()).ok()?.compile_matcher();
                 return glob.is_match(&file).then_some(file);
@@ -381,10 +380,10 @@ mod tests {
         let profile = Places { records: Vec::new(), profile: Some(folder.path().join("bad.jsonl")) };
         assert!(Records::read(&profile).1[0].contains("not a GPU profile"));
         let here = places("*.jsonl");
-        assert_eq!(here.new_file("AFwdOp"), Some(folder.path().join("priced-AFwdOp.jsonl")));
-        assert_eq!(places("records").new_file("AFwdOp"), Some(folder.path().join("records/priced-AFwdOp.jsonl")));
-        assert_eq!(places("kept.jsonl").new_file("AFwdOp"), None);
-        assert_eq!(places("*.jsonl.zst").new_file("AFwdOp"), None);
+        assert_eq!(here.new_file("a.jsonl"), Some(folder.path().join("a.jsonl")));
+        assert_eq!(places("records").new_file("a.jsonl"), Some(folder.path().join("records/a.jsonl")));
+        assert_eq!(places("kept.jsonl").new_file("a.jsonl"), None);
+        assert_eq!(places("*.jsonl.zst").new_file("a.jsonl"), None);
         assert!(here.may_have(&folder.path().join("x.jsonl")) && !here.may_have(&folder.path().join("x.yaml")));
         let before = here.stamp();
         assert_eq!(here.stamp(), before);

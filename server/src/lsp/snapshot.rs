@@ -138,6 +138,8 @@ pub(crate) struct Snapshot {
     pub(crate) settings: Arc<Settings>,
     pub(crate) files: Files,
     pub(crate) projects: BTreeMap<PathBuf, Project>,
+    /// The folders of which some files are still to be read.
+    pub(crate) partly_known: Arc<BTreeSet<PathBuf>>,
     pub(crate) outbox: Arc<Outbox>,
     /// The owner of the documents, who is told what has to change.
     pub(crate) owner: Sender<Message>,
@@ -195,10 +197,15 @@ impl Snapshot {
     pub(crate) fn level(&self, file: &File) -> Option<impl Fn(&'static Code) -> Level> {
         let project = self.projects.get(&file.project)?;
         let is_named = file.url.scheme() == "file";
+        let is_partly_known = !self.partly_known.is_empty()
+            && uris::path(&file.url)
+                .is_some_and(|path| path.parent().is_some_and(|folder| self.partly_known.contains(folder)));
         // The project's own word goes before the editor's.
         Some(move |code: &'static Code| match code.name {
             // What has no name yet cannot have the wrong one.
             "family-file" if !is_named => Level::Ignore,
+            // The op may stand in a file that is still to be read.
+            "unknown-stage-op" if is_partly_known => Level::Ignore,
             _ => project.config.levels.level(&self.settings.codes, code),
         })
     }

@@ -183,6 +183,18 @@ impl Client {
         self.waiting.iter().filter(|message| message["method"] == method).collect()
     }
 
+    /// The same, taken.
+    pub(crate) fn take(&mut self, method: &str) -> Vec<Value> {
+        let (taken, left) = self.waiting.drain(..).partition(|message| message["method"] == method);
+        self.waiting = left;
+        Vec::from(taken)
+    }
+
+    /// The answers that have come and were not waited for.
+    pub(crate) fn answered(&self) -> impl Iterator<Item = &Value> {
+        self.waiting.iter().filter(|message| message.get("method").is_none())
+    }
+
     pub(crate) fn open(&mut self, uri: &str, version: i32, text: &str) {
         let document = json!({"uri": uri, "languageId": "yaml", "version": version, "text": text});
         self.notify("textDocument/didOpen", json!({"textDocument": document}));

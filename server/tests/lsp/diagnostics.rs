@@ -290,3 +290,28 @@ fn folders_come_and_go() {
     client.diagnostics_until(&uri, <[Value]>::is_empty);
     client.shut_down();
 }
+
+#[test]
+fn of_a_folder_too_large_to_be_read_at_once_nothing_is_said_that_its_files_disprove() {
+    let composite = |op: &str| {
+        let stages = format!("  composition: {{kind: composite, stages: [{{name: s, op: {op}}}]}}\n");
+        entry("CompositeFwdOp", "[M]") + &stages
+    };
+    let project = Project::new(&[("elsewhere/types.yaml", "adts:\n  A: {sum: {one: {}}}\n")]);
+    for number in 0..200 {
+        project.write(&format!("elsewhere/demo_{number:03}.yaml"), &entry(&format!("N{number}FwdOp"), "[M]"));
+    }
+    let uri = project.uri("elsewhere/demo.yaml");
+    let mut client = Client::start(project.root(), pushed());
+    client.open(&uri, 1, &composite("N199FwdOp"));
+    assert_eq!(client.diagnostics(&uri, Some(1)), [Value::Null; 0], "its op may be in any file");
+    // Everything is known by and by.
+    client.change(&uri, 2, json!([{"text": composite("NobodyFwdOp")}]));
+    let found = client.diagnostics_until(&uri, |found| !found.is_empty());
+    assert_eq!(found[0]["code"], "unknown-stage-op");
+    client.change(&uri, 3, json!([{"text": composite("N199FwdOp")}]));
+    assert_eq!(client.diagnostics(&uri, Some(3)), [Value::Null; 0]);
+    client.change(&uri, 4, json!([{"text": entry("N7FwdOp", "[M]")}]));
+    client.diagnostics_until(&uri, |found| found.iter().any(|found| found["code"] == "duplicate-op"));
+    client.shut_down();
+}

@@ -222,7 +222,13 @@ fn commands_say_what_they_can() {
     assert_eq!(priced["result"], expected);
     let benched = run("tileops.benchRows", json!(["AFwdOp", uri]));
     assert_eq!(benched["result"]["args"], json!(["--manifest", "manifest", "--op", "AFwdOp"]));
+    // Of every op, by a manifest or by the folder of the project.
+    for address in [uri.clone(), crate::client::uri(&root)] {
+        let all = run("tileops.priceRows", json!([null, address]));
+        assert_eq!(all["result"]["args"], json!(["--price", "--manifest", "manifest"]), "{all}");
+    }
     for (arguments, part) in [
+        (json!([null, "file:///nowhere"]), "is not known"),
         (json!(["AFwdO", uri]), "did you mean `AFwdOp`?"),
         (json!(["AFwdOp"]), "takes the name of an op"),
         (json!([]), "takes the name of an op"),

@@ -1,5 +1,6 @@
 //! Manifests to work on, and what check mode says of them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -56,8 +57,15 @@ impl Project {
 
     /// What check mode says of a file, as this protocol would put it, columns in scalars.
     pub(crate) fn checked(&self, path: &str) -> Vec<Value> {
+        self.checked_with(&[]).remove(path).unwrap_or_default()
+    }
+
+    /// The same of all files, by their paths.
+    pub(crate) fn checked_with(&self, options: &[&str]) -> BTreeMap<String, Vec<Value>> {
         let output = Command::new(env!("CARGO_BIN_EXE_tileops-lsp"))
-            .args(["--check", "--format", "json", "manifest"])
+            .args(["--check", "--format", "json"])
+            .args(options)
+            .arg("manifest")
             .current_dir(self.root())
             .output()
             .expect("check mode runs");
@@ -67,22 +75,32 @@ impl Project {
             json!({"line": from_one("line"), "character": from_one("column")})
         };
         let range = |range: &Value| json!({"start": zero(&range["start"]), "end": zero(&range["end"])});
-        let of_file = items.iter().filter(|item| item["file"] == path);
-        of_file
-            .map(|item| {
-                let help = item["help"].as_str().map_or_else(String::new, |help| format!("\n{help}"));
-                let severity = if item["severity"] == "error" { 1 } else { 2 };
-                let message = format!("{}{help}", item["message"].as_str().expect("a text"));
-                let related = item["related"].as_array().expect("an array").iter();
-                let related: Vec<Value> = related
-                    .map(|place| {
-                        let uri = self.uri(place["file"].as_str().expect("a path"));
-                        json!([uri, range(&place["range"]), place["message"]])
-                    })
-                    .collect();
-                json!([item["code"], severity, message, range(&item["range"]), related])
-            })
-            .collect()
+        let mut found: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for item in &items {
+            let help = item["help"].as_str().map_or_else(String::new, |help| format!("\n{help}"));
+            let severity = match item["severity"].as_str() {
+                Some("error") => 1,
+                Some("advisory") => 2,
+                _ => 4,
+            };
+            let message = format!("{}{help}", item["message"].as_str().expect("a text"));
+            let related = item["related"].as_array().expect("an array").iter();
+            let related: Vec<Value> = related
+                .map(|place| {
+                    let uri = self.uri(place["file"].as_str().expect("a path"));
+                    json!([uri, range(&place["range"]), place["message"]])
+                })
+                .collect();
+            let file = item["file"].as_str().expect("a path").to_owned();
+            found.entry(file).or_default().push(json!([
+                item["code"],
+                severity,
+                message,
+                range(&item["range"]),
+                related
+            ]));
+        }
+        found
     }
 }
 

@@ -1,6 +1,7 @@
--- nvim --headless --clean -l session.lua CONFIG SERVER FILE: a session of a real editor with the real server. Prints a line
--- for what holds, and ends with 1 at the first that does not.
-local config_file, server, file = arg[1], arg[2], arg[3]
+-- nvim --headless --clean -l session.lua CONFIG SERVER FILE [YAML]: a session of a real editor with the real server; with
+-- YAML, yaml-language-server is there too for a part of it. Prints a line for what holds, and ends with 1 at the first that
+-- does not.
+local config_file, server, file, yaml = arg[1], arg[2], arg[3], arg[4]
 
 local function check(holds, what)
   io.stdout:write(holds and 'ok: ' or 'FAILED: ', what, '\n')
@@ -100,6 +101,50 @@ set({ ['unused-index'] = 'ignore' })
 wait('and none where the settings say so', function() return not vim.tbl_contains(codes(), 'unused-index') end)
 set(vim.empty_dict())
 wait('and one again', function() return vim.tbl_contains(codes(), 'unused-index') end)
+
+-- Beside yaml-language-server: what both could say is said once.
+if yaml then
+  vim.lsp.config('yamlls', {
+    cmd = { yaml, '--stdio' },
+    filetypes = { 'yaml' },
+    settings = { yaml = { schemaStore = { enable = false, url = '' } }, redhat = { telemetry = { enabled = false } } },
+  })
+  vim.lsp.enable('yamlls')
+  vim.cmd.doautocmd('FileType')
+  local function other() return vim.lsp.get_clients({ bufnr = buffer, name = 'yamlls' })[1] end
+  wait('yaml-language-server is attached', function() return other() and other().initialized end)
+  local places = {
+    { 'keys', '  roofline:', 2 },
+    { 'values', 'status: ', #'status: ' },
+    { 'names in an expression', 'flops: "', #'flops: "' },
+  }
+  for _, place in ipairs(places) do
+    local what, before, behind = unpack(place)
+    local seen, twice, from = {}, {}, {}
+    for number, content in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) do
+      local start = content:find(before, 1, true)
+      if start then
+        local params = {
+          textDocument = document, position = { line = number - 1, character = start - 1 + behind },
+        }
+        for id, answer in pairs(vim.lsp.buf_request_sync(buffer, 'textDocument/completion', params, 10000) or {}) do
+          from[#from + 1] = id
+          for _, item in ipairs(answer.result and (answer.result.items or answer.result) or {}) do
+            local label = vim.trim(item.label)
+            if seen[label] then twice[#twice + 1] = label end
+            seen[label] = true
+          end
+        end
+      end
+    end
+    check(#from == 2, 'both servers are asked for ' .. what)
+    check(next(seen) ~= nil and #twice == 0, what .. ' are completed once ' .. table.concat(twice, ', '))
+  end
+  local found = vim.tbl_filter(function(code) return code == 'unused-index' end, codes())
+  check(#found == 1 and #vim.diagnostic.get(buffer) == #codes(), 'a defect is said once')
+  vim.lsp.enable('yamlls', false)
+  wait('yaml-language-server is gone', function() return not other() end)
+end
 
 -- The server dies, and is started again with the text as it is in the editor.
 local first = client()

@@ -60,12 +60,13 @@ export interface Recorded {
 }
 
 /** What a row is, as the report has it: by the first of these that holds. */
-export type Kind = 'error' | 'unrecorded' | 'blank' | 'anomaly' | 'latency' | 'at-ceiling' | 'below';
+export type Kind = 'error' | 'unrecorded' | 'priced' | 'blank' | 'anomaly' | 'latency' | 'at-ceiling' | 'below';
 
 /** The kinds in words, and the mark of each. */
 export const KINDS: Record<Kind, { name: string; mark: string }> = {
   error: { name: 'Formula error', mark: '✖' },
   unrecorded: { name: 'No record', mark: '·' },
+  priced: { name: 'Not timed', mark: '◌' },
   blank: { name: 'No reading', mark: '○' },
   anomaly: { name: 'Anomaly', mark: '▲' },
   latency: { name: 'Latency-bound', mark: '■' },
@@ -196,7 +197,8 @@ function rowOf(one: Case, at: Position): Row {
     roof: record.roof,
     remarks: [
       ...(stale ? ['The entry has changed since it was recorded.'] : []),
-      ...(record.blank === null ? [] : [sentence(record.blank)]),
+      // Why a row has no reading; that it was not timed is its kind.
+      ...(record.blank === null || timeNs === null ? [] : [sentence(record.blank)]),
       ...record.formulaErrors.map(sentence),
       ...(record.fitsL2 ? ['Its bytes fit the L2 cache.'] : []),
     ],
@@ -206,6 +208,7 @@ function rowOf(one: Case, at: Position): Row {
 
 function kindOf(record: Recorded): Kind {
   if (record.formulaErrors.length > 0) return 'error';
+  if (record.timeNs === null) return 'priced';
   if (record.efficiency === null) return 'blank';
   if (record.verdict === 'anomaly') return 'anomaly';
   if (record.latencyBound) return 'latency';
@@ -271,7 +274,8 @@ export function percent(value: number | null): string {
 /** The facts of a row as pairs, those alone that it has. */
 export function facts(row: Row): [string, string][] {
   const all: [string, string | null][] = [
-    ['Verdict', row.kind === 'unrecorded' ? null : KINDS[row.kind].name],
+    // Where there is no efficiency, the verdict stands in its place already.
+    ['Verdict', row.efficiency === null ? null : KINDS[row.kind].name],
     ['Bound', row.bound],
     ['Bytes', row.bytes === null ? null : bytes(row.bytes)],
     ['FLOPs', row.flops === null ? null : si(row.flops, '')],

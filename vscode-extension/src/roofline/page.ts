@@ -174,6 +174,7 @@ function reveal(at: Position): void {
 const SYMBOLS: Record<Kind, string> = {
   error: 'path://M2,0L5,3L8,0L10,2L7,5L10,8L8,10L5,7L2,10L0,8L3,5L0,2Z',
   unrecorded: 'circle',
+  priced: 'emptyCircle',
   blank: 'emptyCircle',
   anomaly: 'triangle',
   latency: 'rect',

@@ -4,13 +4,13 @@ body {
   background: var(--vscode-sideBar-background, var(--vscode-editor-background));
   --muted: var(--vscode-descriptionForeground);
   --line: color-mix(in srgb, var(--vscode-foreground) 14%, transparent);
-  --error: #c81e3a; --unrecorded: #5f6672; --blank: #5f6672; --anomaly: #a24a06; --latency: #7b45a8; --at-ceiling: #00714f; --below: #1f5fc4;
+  --error: #c81e3a; --unrecorded: #5f6672; --priced: #5f6672; --blank: #5f6672; --anomaly: #a24a06; --latency: #7b45a8; --at-ceiling: #00714f; --below: #1f5fc4;
   padding: 0 12px 16px;
   font: var(--vscode-font-weight, normal) var(--vscode-font-size, 13px)/1.45 var(--vscode-font-family);
   color: var(--vscode-foreground);
 }
 body.vscode-dark, body.vscode-high-contrast:not(.vscode-high-contrast-light) {
-  --error: #ff8194; --unrecorded: #a3acb8; --blank: #a3acb8; --anomaly: #f5a742; --latency: #cda6ee; --at-ceiling: #3ad6a8; --below: #80b0ff;
+  --error: #ff8194; --unrecorded: #a3acb8; --priced: #a3acb8; --blank: #a3acb8; --anomaly: #f5a742; --latency: #cda6ee; --at-ceiling: #3ad6a8; --below: #80b0ff;
 }
 body.vscode-high-contrast { --muted: var(--vscode-foreground); --line: color-mix(in srgb, var(--vscode-foreground) 35%, transparent); }
 h1 { font-size: 1em; font-weight: 600; margin: 8px 0 0; overflow-wrap: anywhere; }
@@ -24,7 +24,7 @@ ul { list-style: none; margin: 0; padding: 0; }
 .legend { display: flex; flex-wrap: wrap; gap: 0 12px; font-size: .9em; color: var(--muted); padding-left: 4px; }
 .mark { display: inline-block; width: 1.3em; flex: none; }
 .mark.error { color: var(--error); } .mark.anomaly { color: var(--anomaly); } .mark.latency { color: var(--latency); }
-.mark.at-ceiling { color: var(--at-ceiling); } .mark.below { color: var(--below); } .mark.blank, .mark.unrecorded { color: var(--blank); }
+.mark.at-ceiling { color: var(--at-ceiling); } .mark.below { color: var(--below); } .mark.blank, .mark.priced, .mark.unrecorded { color: var(--blank); }
 button { font: inherit; color: inherit; background: none; border: 1px solid transparent; border-radius: 3px; cursor: pointer; text-align: left; }
 button:focus-visible { outline: 1px solid var(--vscode-focusBorder); outline-offset: -1px; }
 button.link { color: var(--vscode-textLink-foreground); padding: 0 2px; text-decoration: underline; }

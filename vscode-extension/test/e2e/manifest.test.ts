@@ -77,9 +77,9 @@ describe('a manifest with defects', () => {
 
   it('completes what is allowed, and the accepted completion stands', async () => {
     await workbench.show('norm.yaml');
-    await workbench.hasText('prod(B) * d');
     // Instead of the unknown `d`.
     await workbench.goTo(19, 28);
+    await workbench.hasText('prod(B) * d');
     await workbench.page.keyboard.press('Backspace');
     await workbench.page.keyboard.press('Control+Space');
     const row = workbench.page.locator('.suggest-widget .monaco-list-row', { hasText: /^D/ }).first();
@@ -93,6 +93,7 @@ describe('a manifest with defects', () => {
     await row.waitFor();
     await workbench.page.keyboard.press('Enter');
     await workbench.hasText('4 * prod(B) * D"');
+    await workbench.page.locator('.suggest-widget.visible').waitFor({ state: 'detached' });
   });
 
   it('renames an index in the signature, the rows and the formulas', async () => {

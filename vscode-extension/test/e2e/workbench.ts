@@ -14,6 +14,8 @@ export const PLACES = {
   code: path.resolve(process.env.TILEOPS_VSCODE ?? path.join(ROOT, '../target/ci/vscode/vscode')),
   vsix: path.resolve(process.env.TILEOPS_VSIX ?? path.join(ROOT, '../target/ci/tileops-linux-x64.vsix')),
   out: path.resolve(process.env.TILEOPS_SCREENSHOTS ?? path.join(ROOT, 'out/screenshots')),
+  bench: path.resolve(process.env.TILEOPS_BENCH ?? path.join(ROOT, '../target/debug/tileops-bench')),
+  manifest: path.join(ROOT, '../manifest'),
   workspace: path.join(HERE, 'workspace'),
 };
 
@@ -156,12 +158,11 @@ export class Workbench {
     const input = this.page.locator('.quick-input-widget input');
     await input.waitFor();
     await input.fill(file);
-    await this.page
-      .locator('.quick-input-list .monaco-list-row', { hasText: path.basename(file) })
-      .first()
-      .waitFor();
+    // The list is refilled while the name is searched for: what Enter takes is the row that has the focus.
+    await this.page.locator('.quick-input-list .monaco-list-row.focused', { hasText: path.basename(file) }).waitFor();
     await this.page.keyboard.press('Enter');
-    await this.tab(path.basename(file)).waitFor();
+    await this.page.locator('.tab.active', { hasText: path.basename(file) }).waitFor();
+    await this.page.locator('.editor-instance .native-edit-context, .editor-instance .inputarea').first().waitFor();
   }
 
   /** The tab of an editor. */
@@ -178,6 +179,18 @@ export class Workbench {
     await this.page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().click();
   }
 
+  /** Chooses what the list before the user has under a name. */
+  async choose(name: string | RegExp): Promise<void> {
+    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().click();
+  }
+
+  /** Waits for a notification that says something. */
+  async told(text: string | RegExp): Promise<Locator> {
+    const toast = this.page.locator('.notification-toast', { hasText: text }).first();
+    await toast.waitFor();
+    return toast;
+  }
+
   /** Puts the cursor at a line and a column, from one. */
   async goTo(line: number, column: number): Promise<void> {
     await this.page.keyboard.press('Control+G');
@@ -186,6 +199,7 @@ export class Workbench {
     await input.fill(`:${line}:${column}`);
     await this.page.keyboard.press('Enter');
     await input.waitFor({ state: 'hidden' });
+    await this.page.locator('.statusbar-item', { hasText: `Ln ${line}, Col ${column}` }).waitFor();
   }
 
   /** The rows of the problems panel. */

@@ -65,16 +65,17 @@ describe('the view', () => {
     ['an anomaly before latency', { verdict: 'anomaly', latencyBound: true }, 'anomaly'],
     ['latency before the ceiling', { latencyBound: true, verdict: null }, 'latency'],
     ['at the ceiling', { verdict: 'at_ceiling' }, 'at-ceiling'],
-    ['blank', { efficiency: null, blank: 'not timed' }, 'blank'],
+    ['priced', { efficiency: null, blank: 'not timed', timeNs: null }, 'priced'],
+    ['blank', { efficiency: null, blank: 'no roof' }, 'blank'],
   ])('tells %s', (_, change, kind) => {
     expect(row({ ...RECORD, ...change })?.kind).toBe(kind);
   });
 
   it('says what is the matter with a record', () => {
-    const found = row({ ...RECORD, stale: true, efficiency: null, blank: 'not timed', fitsL2: true });
+    const found = row({ ...RECORD, stale: true, efficiency: null, blank: 'no roof', fitsL2: true });
     expect(found?.remarks).toEqual([
       'The entry has changed since it was recorded.',
-      'Not timed.',
+      'No roof.',
       'Its bytes fit the L2 cache.',
     ]);
   });

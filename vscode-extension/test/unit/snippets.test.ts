@@ -9,6 +9,13 @@ describe('the place of a snippet', () => {
     ['among rows that are indented', ['AOp:', '  workloads:', '    - {M: 1}', '    '], 'workloads'],
     ['as the first row', ['AOp:', '  workloads:', '  '], 'workloads'],
     ['among the families', ['AOp:', '  signature:', '    types:', '      fam'], 'types'],
+    [
+      'behind another family',
+      ['AOp:', '  signature:', '    types:', '      S:', '        match: p', '      f'],
+      'types',
+    ],
+    ['behind a section', ['AOp:', '  workloads:', '  - {M: 1}', '  roofline: {flops: M}', '  '], undefined],
+    ['in the list of a key beside it', ['AOp:', '  workloads:', '  - {M: 1}', '  rules:', '  - r'], undefined],
     ['in a signature', ['AOp:', '  signature:', '    fam'], undefined],
     ['in a list of something else', ['AOp:', '  signature:', '    shape_rules:', '    - r'], undefined],
     ['behind a key', ['AOp:', '  family: en'], undefined],

@@ -10,7 +10,10 @@ describe('a task', () => {
       program: 'tileops-lsp',
       args: ['--rows', '--select-op', 'Gemm*', 'm'],
     });
-    expect(task('price', { op: 'AFwdOp' })).toEqual({ program: 'tileops-bench', args: ['--price', '--op', 'AFwdOp'] });
+    expect(task('price', { op: 'AFwdOp', manifest: 'm', out: 'records/a.jsonl' })).toEqual({
+      program: 'tileops-bench',
+      args: ['--price', '--manifest', 'm', '--op', 'AFwdOp', '--out', 'records/a.jsonl'],
+    });
     expect(task('bench')).toEqual({ program: 'tileops-bench', args: [] });
   });
 });

@@ -68,8 +68,8 @@ fn each_branch_that_rows_take_has_its_own_sum_where_they_differ() {
         [
             "448 B",
             "480 B",
-            "when bias is not passed: bytes = 2*M*K + 2*K*N + 2*M*N  (read a, b; write d)",
-            "when bias is passed: bytes = 2*M*K + 2*K*N + 4*N + 2*M*N  (read a, b, bias; write d)",
+            "bytes = 2*M*K + 2*K*N + 2*M*N  (read a, b; write d) when bias is not passed",
+            "bytes = 2*M*K + 2*K*N + 4*N + 2*M*N  (read a, b, bias; write d) when bias is passed",
         ]
     );
     // A branch that no row takes is not shown, and one that changes nothing is none.
@@ -80,6 +80,12 @@ fn each_branch_that_rows_take_has_its_own_sum_where_they_differ() {
     let rows = row("", &["float16"]) + &row("wide: true, ", &["float16"]);
     let text = entry(params, GEMM, &rows, "{flops: \"M if wide else N * K\"}");
     assert_eq!(labels(&text)[2], "bytes = 2*M*K + 2*K*N + 2*M*N  (read a, b; write d)");
+    // Nor is one that writes the same products the other way round.
+    let types = "    types:\n      Stored:\n        params: {turned: Bool, R: Dim, C: Dim}\n        match: turned\n        \
+                 cases:\n        - {when: false, is: \"[R, C]\"}\n        - {when: true, is: \"[C, R]\"}\n";
+    let turned = GEMM.replace("\"[M, K]\"", "\"Stored[wide, M, K]\"");
+    let text = entry(params, &(types.to_owned() + &turned), &rows, "{flops: \"N * M * K\"}");
+    assert_eq!(labels(&text)[2..], ["bytes = 2*M*K + 2*K*N + 2*M*N  (read a, b; write d)"]);
 }
 
 #[test]

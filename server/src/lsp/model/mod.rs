@@ -2,6 +2,8 @@
 //! in a copy of them. `TILEOPS_SESSIONS` says how many there are and `TILEOPS_SEED` where they begin; without them, as many
 //! as half a minute allows.
 
+mod script;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -16,6 +18,7 @@ use tower_lsp::lsp_types::{
     Diagnostic, DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidOpenTextDocumentParams, Position, Url,
 };
 
+use self::script::{Numbers, Units};
 use super::outbox::Outbox;
 use super::positions::Encoding;
 use super::server::Backend;
@@ -34,118 +37,10 @@ const TIME: Duration = Duration::from_secs(30);
 /// How long a server may take to come to rest.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Numbers that look random and are the same every time.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % limit.max(1) as u64) as usize
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn of<'t, T: ?Sized>(&mut self, items: &[&'t T]) -> &'t T {
-        items[self.below(items.len())]
-    }
-}
-
-// ---- the model of a text
-
-/// Where the lines of a text start and where they end without their breaks.
-fn lines(text: &str) -> Vec<(usize, usize)> {
-    let bytes = text.as_bytes();
-    let mut lines = Vec::new();
-    let (mut start, mut at) = (0, 0);
-    while at < bytes.len() {
-        let width = match bytes[at] {
-            b'\r' if bytes.get(at + 1) == Some(&b'\n') => 2,
-            b'\r' | b'\n' => 1,
-            _ => 0,
-        };
-        if width > 0 {
-            lines.push((start, at));
-            start = at + width;
-        }
-        at += width.max(1);
-    }
-    lines.push((start, text.len()));
-    lines
-}
-
-fn width(character: char, encoding: Encoding) -> u32 {
-    match encoding {
-        Encoding::Utf8 => character.len_utf8() as u32,
-        Encoding::Utf16 => character.len_utf16() as u32,
-        Encoding::Utf32 => 1,
-    }
-}
-
-fn offset(text: &str, position: Position, encoding: Encoding) -> usize {
-    let Some(&(start, end)) = lines(text).get(position.line as usize) else { return text.len() };
-    let mut column = 0;
-    for (at, character) in text[start..end].char_indices() {
-        column += width(character, encoding);
-        if column > position.character {
-            return start + at;
-        }
-    }
-    end
-}
-
-fn position(text: &str, offset: usize, encoding: Encoding) -> Position {
-    let lines = lines(text);
-    let line = lines.partition_point(|(start, _)| *start <= offset) - 1;
-    let (start, end) = lines[line];
-    let columns = text[start..offset.min(end)].chars().map(|character| width(character, encoding)).sum();
-    Position::new(line as u32, columns)
-}
-
-// ---- the model of a session
-
-const FILES: [&str; 5] = ["demo.yaml", "demo_b.yaml", "demo_c.yaml", "types.yaml", "notes.txt.yaml"];
-const TYPES: &str = "adts:\n  A: {sum: {one: {}, two: {fields: {n: Dim}}}}\n";
-
-fn entry(name: &str, numbers: &mut Numbers) -> String {
-    let shape = numbers.of(&["[M]", "[Q]", "[M, 2*M]", "[😀]"]);
-    let ty = numbers.of(&["int", "A", "Missing", "bool"]);
-    let flops = numbers.of(&["M", "M +", "2 * M", "é"]);
-    let stages = numbers.of(&["", "", "  composition: {kind: composite, stages: [{name: s, op: BFwdOp}]}\n"]);
-    format!(
-        "{name}:\n  family: demo\n  status: spec-only\n  signature:\n    forall: {{M: Dim}}\n    params: {{p: {{type: {ty}}}}}\n    \
-         inputs: {{x: {{dtype: float32, shape: \"{shape}\"}}}}\n    outputs: {{y: {{dtype: float32, shape: \"[M]\"}}}}\n  \
-         workloads:\n  - {{M: 4, p: 1, label: \"😀\"}} # tileops: ignore[unused-index]\n  roofline: {{flops: \"{flops}\"}}\n{stages}"
-    )
-}
-
-fn text_of(file: &str, numbers: &mut Numbers) -> String {
-    let mut text = match numbers.below(8) {
-        0 => String::new(),
-        1 => "a: 😀\r\nb: [\r".to_owned(),
-        _ if file == "types.yaml" => TYPES.to_owned(),
-        _ => {
-            let names = ["AFwdOp", "BFwdOp", "CFwdOp", "DFwdOp"];
-            (0..1 + numbers.below(2)).map(|_| entry(numbers.of(&names), numbers)).collect()
-        }
-    };
-    match numbers.below(6) {
-        0 => text = text.replace('\n', "\r\n"),
-        1 => text = text.replace('\n', "\r"),
-        _ => {}
-    }
-    text
-}
-
 /// One session: the server, and what is known of it.
 struct Run {
     numbers: Numbers,
-    encoding: Encoding,
+    units: Units,
     pull: bool,
     root: tempfile::TempDir,
     backend: Arc<Backend>,
@@ -166,12 +61,17 @@ impl Run {
         std::fs::create_dir(root.path().join("manifest")).expect("made");
         std::fs::write(root.path().join("tileops.toml"), "manifest = [\"manifest\"]\n").expect("written");
         let mut disk = BTreeMap::new();
-        for file in FILES.iter().take(4).filter(|_| !numbers.one_in(4)).collect::<Vec<_>>() {
-            let text = text_of(file, &mut numbers);
+        for file in script::FILES.iter().take(4).filter(|_| !numbers.one_in(4)).collect::<Vec<_>>() {
+            let text = script::text_of(file, &mut numbers);
             std::fs::write(root.path().join("manifest").join(file), &text).expect("written");
             disk.insert((*file).to_owned(), text);
         }
-        let encoding = [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32][numbers.below(3)];
+        let units = [Units::Utf8, Units::Utf16, Units::Utf32][numbers.below(3)];
+        let encoding = match units {
+            Units::Utf8 => Encoding::Utf8,
+            Units::Utf16 => Encoding::Utf16,
+            Units::Utf32 => Encoding::Utf32,
+        };
         let pull = numbers.one_in(3);
         let (sender, messages) = mpsc::channel();
         let outbox = Arc::new(Outbox::default());
@@ -185,7 +85,7 @@ impl Run {
         let backend = Backend { state: sender, outbox: outbox.clone(), refreshes_diagnostics: Arc::default() };
         Run {
             numbers,
-            encoding,
+            units,
             pull,
             root,
             backend: Arc::new(backend),
@@ -208,20 +108,8 @@ impl Run {
         writeln!(self.log, "{what}").expect("a string takes it");
     }
 
-    fn any_position(&mut self, text: &str) -> Position {
-        match self.numbers.below(10) {
-            0 => Position::new(u32::MAX, self.numbers.below(9) as u32),
-            1 => Position::new(self.numbers.below(20) as u32, u32::MAX),
-            2 | 3 => Position::new(self.numbers.below(20) as u32, self.numbers.below(60) as u32),
-            _ => {
-                let at = text.floor_char_boundary(self.numbers.below(text.len() + 1));
-                position(text, at, self.encoding)
-            }
-        }
-    }
-
     async fn step(&mut self) {
-        let file = FILES[self.numbers.below(FILES.len())].to_owned();
+        let file = script::FILES[self.numbers.below(script::FILES.len())].to_owned();
         match self.numbers.below(20) {
             0..=7 => {
                 // A storm now and then: edits that nobody waits between.
@@ -245,30 +133,7 @@ impl Run {
         let before = self.open.get(file).cloned();
         // Of a document that is not open nothing changes.
         let mut text = before.clone().unwrap_or_default();
-        let mut changes = Vec::new();
-        for _ in 0..1 + self.numbers.below(3) {
-            let piece = match self.numbers.below(12) {
-                0 => text_of(file, &mut self.numbers),
-                _ => self
-                    .numbers
-                    .of(&["", "", "x", "M", "\n", "\r\n", "\r", "  ", "😀", "é", ": ", "\"", "[", "# c\n"])
-                    .to_owned(),
-            };
-            if self.numbers.one_in(14) {
-                text.clone_from(&piece);
-                changes.push(json!({"text": piece}));
-                continue;
-            }
-            let start = self.any_position(&text);
-            let end = match self.numbers.below(4) {
-                0 => start,
-                1 => self.any_position(&text),
-                _ => Position::new(start.line, start.character.saturating_add(self.numbers.below(6) as u32)),
-            };
-            let (a, b) = (offset(&text, start, self.encoding), offset(&text, end, self.encoding));
-            text.replace_range(a.min(b)..a.max(b), &piece);
-            changes.push(json!({"range": {"start": start, "end": end}, "text": piece}));
-        }
+        let changes = script::edits(&mut self.numbers, file, &mut text, self.units);
         self.note(&format!("change {file} {changes:?}"));
         let params =
             json!({"textDocument": {"uri": self.url(file), "version": self.version}, "contentChanges": changes});
@@ -287,7 +152,7 @@ impl Run {
             return self.backend.did_close(params).await;
         }
         let same = self.disk.get(file).filter(|_| !self.numbers.one_in(3)).cloned();
-        let text = same.unwrap_or_else(|| text_of(file, &mut self.numbers));
+        let text = same.unwrap_or_else(|| script::text_of(file, &mut self.numbers));
         self.version += 1;
         self.note(&format!("open {file} {text:?}"));
         let document = json!({"uri": uri, "languageId": "yaml", "version": self.version, "text": text});
@@ -303,7 +168,7 @@ impl Run {
             std::fs::remove_file(&path).expect("removed");
             3
         } else {
-            let text = text_of(file, &mut self.numbers);
+            let text = script::text_of(file, &mut self.numbers);
             std::fs::write(&path, &text).expect("written");
             if self.disk.insert(file.to_owned(), text).is_some() { 2 } else { 1 }
         };
@@ -314,9 +179,7 @@ impl Run {
     }
 
     async fn set(&mut self) {
-        let level = self.numbers.of(&["error", "advisory", "ignore"]);
-        let code = self.numbers.of(&["unused-index", "unknown-name", "yaml-syntax"]);
-        self.settings = json!({"unreached": self.numbers.one_in(2), "codes": {code: level}});
+        self.settings = script::settings(&mut self.numbers);
         self.note(&format!("settings {}", self.settings));
         let params = serde_json::from_value(json!({"settings": {"tileops": self.settings}})).expect("parameters");
         self.backend.did_change_configuration(params).await;
@@ -325,46 +188,36 @@ impl Run {
     /// Asks something of a document, open or not, and takes the question back now and then.
     async fn request(&mut self, file: &str) {
         let text = self.open.get(file).or_else(|| self.disk.get(file)).cloned().unwrap_or_default();
-        let (position, end) = (self.any_position(&text), self.any_position(&text));
-        let document = json!({"uri": self.url(file)});
-        let at = json!({"textDocument": document, "position": position});
-        let within = json!({"textDocument": document, "range": {"start": position, "end": end}});
-        let whole = json!({"textDocument": document});
+        let uri = self.url(file);
+        let (method, params) = script::question(&mut self.numbers, uri.as_str(), &text, self.units);
+        self.note(&format!("{method} {file} {params}"));
         let backend = self.backend.clone();
         macro_rules! ask {
-            ($method:ident, $params:expr) => {{
-                let params = serde_json::from_value($params).expect("parameters");
-                (stringify!($method), tokio::spawn(async move { backend.$method(params).await.map(drop) }))
+            ($call:ident) => {{
+                let params = serde_json::from_value(params).expect("parameters");
+                tokio::spawn(async move { backend.$call(params).await.map(drop) })
             }};
         }
-        let (name, asked) = match self.numbers.below(12) {
-            0 | 1 => ask!(completion, at),
-            2 => ask!(hover, at),
-            3 => ask!(goto_definition, at),
-            4 => ask!(prepare_rename, at),
-            5 => {
-                let mut params = at;
-                params["newName"] = json!(self.numbers.of(&["Rows", "no name"]));
-                ask!(rename, params)
-            }
-            6 => ask!(inlay_hint, within),
-            7 => ask!(document_symbol, whole),
-            8 => ask!(semantic_tokens_full, whole),
-            9 => ask!(diagnostic, whole),
-            10 => ask!(workspace_diagnostic, json!({"previousResultIds": []})),
-            _ => {
-                let mut params = at;
-                params["context"] = json!({"includeDeclaration": true});
-                ask!(references, params)
-            }
+        let asked = match method {
+            "textDocument/completion" => ask!(completion),
+            "textDocument/hover" => ask!(hover),
+            "textDocument/definition" => ask!(goto_definition),
+            "textDocument/prepareRename" => ask!(prepare_rename),
+            "textDocument/rename" => ask!(rename),
+            "textDocument/inlayHint" => ask!(inlay_hint),
+            "textDocument/documentSymbol" => ask!(document_symbol),
+            "textDocument/semanticTokens/full" => ask!(semantic_tokens_full),
+            "textDocument/diagnostic" => ask!(diagnostic),
+            "workspace/diagnostic" => ask!(workspace_diagnostic),
+            "textDocument/references" => ask!(references),
+            other => unreachable!("{other} is not asked"),
         };
-        self.note(&format!("{name} {file} {position:?}"));
         // What is asked is heard at once; the answer comes when it comes.
         tokio::task::yield_now().await;
         if self.numbers.one_in(3) {
             asked.abort();
         }
-        self.requests.push((name.to_owned(), asked));
+        self.requests.push((method.to_owned(), asked));
         if self.numbers.one_in(3) {
             let at = self.numbers.below(self.requests.len());
             self.requests[at].1.abort();
@@ -383,7 +236,7 @@ impl Run {
             match asked.await {
                 Ok(Ok(())) => {}
                 // Stale, refused, or an odd name.
-                Ok(Err(error)) if [-32801, -32803, -32602].contains(&error.code.code()) => {}
+                Ok(Err(error)) if script::ERRORS.contains(&error.code.code()) => {}
                 Ok(Err(error)) => return Err(format!("{name}: {error}\n{}", self.log)),
                 Err(error) if error.is_cancelled() => {}
                 Err(error) => return Err(format!("{name}: {error}\n{}", self.log)),
@@ -410,7 +263,7 @@ impl Run {
         }
 
         let checked = self.checked();
-        for file in FILES {
+        for file in script::FILES {
             let found = if self.pull {
                 let params = json!({"textDocument": {"uri": self.url(file)}});
                 let report = self.backend.diagnostic(serde_json::from_value(params).expect("parameters")).await;
@@ -471,7 +324,10 @@ impl Run {
         let outcome = checker.outcome(inputs, &configs, &crate::baseline::Known::default());
         let name = |path: &str| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
         let place = |text: &str, range: tileops_analyzer::text::TextRange| {
-            let at = |offset: tileops_analyzer::text::TextSize| position(text, usize::from(offset), self.encoding);
+            let at = |offset: tileops_analyzer::text::TextSize| {
+                let at = script::position(text, usize::from(offset), self.units);
+                Position::new(at.line, at.character)
+            };
             (at(range.start()), at(range.end()))
         };
         let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -1,0 +1,220 @@
+//! Values that are words: choices, types, dtypes, names of ops and functions.
+
+use super::super::Edit;
+use super::super::mentions::{formals, literals};
+use super::super::site::{Holds, Owner};
+use super::{Completion, CompletionKind, MARK, Topic, Work};
+use crate::analysis::parse;
+use crate::check::Scope;
+use crate::defect::Findings;
+use crate::lang::{DType, DTypeSet, Kind};
+use crate::model::schema::{self, INDEX_KINDS};
+use crate::syntax::{EntryTree, Node, ScalarStyle};
+
+impl Work<'_> {
+    pub(super) fn words<'w>(&mut self, words: impl IntoIterator<Item = &'w str>, detail: &str) {
+        for word in words {
+            self.add(word, CompletionKind::Word, detail, "");
+        }
+    }
+
+    pub(super) fn dtypes(&mut self, set: DTypeSet) {
+        for dtype in set.iter() {
+            self.dtype(dtype);
+        }
+    }
+
+    pub(super) fn dtype(&mut self, dtype: DType) {
+        if let Some(item) = self.add(dtype.name(), CompletionKind::DType, &format!("{} bits", dtype.bits()), "") {
+            item.topic = Some(Topic::DType(dtype));
+        }
+    }
+
+    pub(super) fn values(&mut self, text: &str, tree: &EntryTree, node: &Node, holds: Holds, owner: Owner<'_>) {
+        let analysis = self.site.analysis.clone();
+        let entry = parse(text).entry;
+        let scope = Scope::of(&entry, &self.site.adts, &mut Findings::default());
+        match holds {
+            Holds::Choice(words) => {
+                let doc = owner.key.map_or("", |key| key.doc);
+                self.words(words.iter().copied(), doc);
+            }
+            Holds::Bool => self.words(["true", "false"], ""),
+            Holds::Family => {
+                let path = &self.site.path;
+                if let Some(analysis) = &analysis
+                    && let Some(family) = analysis.entry.family.valid()
+                    && !family.value.contains(MARK)
+                {
+                    self.add(&family.value, CompletionKind::Word, "family", "");
+                }
+                self.words([crate::workspace::stem(path)], "the family of this file");
+            }
+            Holds::Op => {
+                for op in self.site.db.ops(&self.site.path) {
+                    self.add(&op, CompletionKind::Op, "op", "");
+                }
+            }
+            Holds::Function => {
+                let formulas = self.site.db.formulas();
+                for name in formulas.names.iter().flatten() {
+                    self.add(name, CompletionKind::Function, &formulas.package, "");
+                }
+                // The whole path stands where only a word is replaced.
+                let typed = node.as_scalar().is_some_and(|scalar| scalar.text.contains('.'));
+                for item in self.found.iter_mut().filter(|_| !typed) {
+                    item.edit.text = format!("{}.{}", formulas.package, item.label);
+                }
+            }
+            Holds::Alias => {
+                for symbol in
+                    scope.iter().filter(|s| s.role == crate::check::SymbolRole::Tensor(crate::model::TensorRole::Input))
+                {
+                    self.add(&symbol.name, CompletionKind::Tensor, "input", "");
+                }
+            }
+            Holds::Some => {
+                let signature = analysis.as_ref().and_then(|a| a.entry.signature.valid());
+                for tensor in signature.into_iter().flat_map(crate::check::tensors) {
+                    if matches!(tensor.optional.valid(), Some(crate::model::Condition::Always(true))) {
+                        self.add(&tensor.name.value, CompletionKind::Tensor, "optional tensor", "");
+                    }
+                }
+            }
+            Holds::Match => {
+                for (name, kind) in formals(&scope, &owner).into_iter().flatten() {
+                    if matches!(kind, Kind::Bool | Kind::Enum(_) | Kind::Adt(..) | Kind::Error) {
+                        self.add(name, CompletionKind::Name, &kind.to_string(), "");
+                    }
+                }
+            }
+            Holds::Pattern => {
+                for (_, kind) in formals(&scope, &owner).into_iter().flatten() {
+                    match kind {
+                        Kind::Bool => self.words(["true", "false"], "Bool"),
+                        kind => self.words(literals(kind), "literal"),
+                    }
+                }
+                self.words(["_"], "anything");
+            }
+            Holds::DType => {
+                let set = owner.member.and_then(|name| scope.get(name)).map(|symbol| symbol.kind.clone());
+                self.dtypes(match set {
+                    Some(Kind::DType(set)) => set,
+                    _ => DTypeSet::ALL,
+                });
+            }
+            Holds::RowValue | Holds::Default => {
+                if let Some(symbol) = owner.member.or(owner.name).and_then(|name| scope.get(name)) {
+                    self.plain_values(&symbol.kind.clone());
+                }
+            }
+            Holds::IndexKind | Holds::FormalKind | Holds::FieldKind | Holds::Type => self.types(node, holds),
+            Holds::Expression(_)
+            | Holds::Condition
+            | Holds::Shape(_)
+            | Holds::TensorDType
+            | Holds::Generator
+            | Holds::Predicate => {
+                let _ = tree;
+                self.expression(node, holds, owner, (&entry, &scope));
+            }
+            Holds::Kernel | Holds::StageName | Holds::Qualified | Holds::Label => {}
+        }
+    }
+
+    pub(super) fn plain_values(&mut self, kind: &Kind) {
+        match kind {
+            Kind::Bool => self.words(["true", "false"], "Bool"),
+            Kind::DType(set) => self.dtypes(*set),
+            Kind::None => self.words(["null"], "None"),
+            Kind::Maybe(inner) => {
+                self.plain_values(inner);
+                self.words(["null"], "None");
+            }
+            Kind::Union(members) => members.iter().for_each(|member| self.plain_values(member)),
+            kind => self.words(literals(kind), "literal"),
+        }
+    }
+
+    pub(super) fn types(&mut self, node: &Node, holds: Holds) {
+        let Some(scalar) = node.as_scalar() else { return };
+        let before = scalar.text.split(MARK).next().unwrap_or("").trim_end();
+        let is_quoted = matches!(scalar.style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted);
+        let behind = scalar.text.split(MARK).nth(1).unwrap_or("");
+        let stated: Vec<&str> = scalar.text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
+        if behind.trim_start().starts_with('[') {
+            // What takes arguments, without them.
+            let of_ints = stated.contains(&"Int");
+            let heads: &[&str] = match holds {
+                Holds::IndexKind => &["DType", "Seq"],
+                Holds::FormalKind => &["DType"],
+                Holds::Type => &["list", "tuple"],
+                _ => &[],
+            };
+            let is_due = |head: &str| match head {
+                "Seq" => of_ints || behind.trim_start() == "[]",
+                "DType" => !of_ints,
+                // A list is as long as it is.
+                "list" => !behind.contains(','),
+                _ => true,
+            };
+            for head in heads.iter().filter(|head| is_due(head)) {
+                self.add(head, CompletionKind::Type, "", "");
+            }
+            return;
+        }
+        // A literal is the author's own.
+        if before.matches('\'').count() % 2 == 1 {
+            return;
+        }
+        if before.ends_with("Seq[") && holds == Holds::IndexKind {
+            self.add("Int", CompletionKind::Type, "", "");
+            return;
+        }
+        if before.ends_with(['[', '|']) && (before.contains("DType[") || holds == Holds::Type) {
+            for dtype in DType::ALL.iter().filter(|dtype| !stated.contains(&dtype.name())) {
+                self.dtype(*dtype);
+            }
+            if before.contains("DType[") {
+                return;
+            }
+        }
+        let mut add = |name: &str, doc: &str| {
+            let text = if name.contains(['[', '|']) && !is_quoted { format!("\"{name}\"") } else { name.to_owned() };
+            if let Some(item) = self.add(name, CompletionKind::Type, "", doc) {
+                item.edit.text = text;
+            }
+        };
+        match holds {
+            Holds::IndexKind => {
+                for (name, doc) in INDEX_KINDS {
+                    add(&name.replace('…', "float16 | bfloat16"), doc);
+                }
+            }
+            Holds::FieldKind => schema::FIELD_KINDS.iter().for_each(|name| add(name, "")),
+            Holds::FormalKind => ["Dim", "Int", "Bool", "Shape", "DType"].iter().for_each(|name| add(name, "")),
+            _ => ["int", "bool", "float", "str", "Number", "torch.dtype", "int | None", "list[int]", "tuple[int, ...]"]
+                .iter()
+                .for_each(|name| add(name, "")),
+        }
+        if holds == Holds::Type && (before.is_empty() || before.ends_with('|')) {
+            for dtype in DType::ALL.iter().filter(|dtype| !stated.contains(&dtype.name())) {
+                self.dtype(*dtype);
+            }
+        }
+        if holds != Holds::IndexKind && holds != Holds::FieldKind {
+            for adt in self.site.adts.iter() {
+                self.found.push(Completion {
+                    label: adt.name.to_string(),
+                    kind: CompletionKind::Type,
+                    detail: "type of types.yaml".to_owned(),
+                    documentation: String::new(),
+                    topic: None,
+                    edit: Edit { range: self.range, text: adt.name.to_string() },
+                    snippet: None,
+                });
+            }
+        }
+    }
+}
