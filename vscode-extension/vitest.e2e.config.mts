@@ -7,6 +7,7 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
     bail: 0,
     reporters: ['verbose'],
     disableConsoleIntercept: true,

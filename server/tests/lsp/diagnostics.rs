@@ -301,7 +301,7 @@ fn of_a_folder_too_large_to_be_read_at_once_nothing_is_said_that_its_files_dispr
     for number in 0..200 {
         project.write(&format!("elsewhere/demo_{number:03}.yaml"), &entry(&format!("N{number}FwdOp"), "[M]"));
     }
-    let uri = project.uri("elsewhere/demo.yaml");
+    let uri = project.uri("elsewhere/demo_zzz.yaml");
     let mut client = Client::start(project.root(), pushed());
     client.open(&uri, 1, &composite("N199FwdOp"));
     assert_eq!(client.diagnostics(&uri, Some(1)), [Value::Null; 0], "its op may be in any file");

@@ -102,7 +102,7 @@ describe('the rows of an entry', () => {
     await workbench.goTo(line('LinearFwdOp:'), 1);
     await workbench.command('TileOps: Bench the Rows');
     await workbench.told('Benching the rows of LinearFwdOp failed with exit code 2');
-    await workbench.page.locator('.terminal-wrapper .xterm', { hasText: 'no device has a GPU' }).first().waitFor();
+    await workbench.page.locator('.terminal-wrapper .xterm-rows', { hasText: 'no device has a GPU' }).first().waitFor();
   });
 
   it('are not timed any more where that is cancelled', async () => {

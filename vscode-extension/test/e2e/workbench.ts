@@ -87,6 +87,8 @@ export class Workbench {
       'workbench.secondarySideBar.defaultVisibility': 'hidden',
       'editor.accessibilitySupport': 'off',
       'editor.minimap.enabled': false,
+      // What a terminal shows is text then, not pixels.
+      'terminal.integrated.gpuAcceleration': 'off',
       'editor.inlayHints.enabled': 'on',
       ...options.settings,
     };
@@ -336,6 +338,10 @@ export class Workbench {
   /** Keeps a picture and the log of what failed. */
   async failed(name: string): Promise<void> {
     await this.picture(`FAILED-${name}`).catch(() => undefined);
-    console.error(this.log().slice(-3_000));
+    console.error(this.log().slice(-1_000));
+    const logs = path.join(this.temporary, 'data');
+    for (const name of fs.readdirSync(logs, { recursive: true, encoding: 'utf8' })) {
+      if (/TileOps\.log$/.test(name)) console.error(name, fs.readFileSync(path.join(logs, name), 'utf8').slice(-3_000));
+    }
   }
 }
