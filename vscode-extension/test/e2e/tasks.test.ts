@@ -47,7 +47,7 @@ describe('the tasks', () => {
 
   it('print the calls of the rows', async () => {
     await run('print the calls of the rows');
-    await expect.poll(() => terminal().textContent(), { timeout: 30_000 }).toContain('MatmulFwdOp');
+    await expect.poll(() => terminal().textContent()).toMatch(/\d+ calls/);
   });
 
   it('are what tasks.json says', async () => {
@@ -61,6 +61,7 @@ describe('the snippets', () => {
   /** Types a word where the cursor is and accepts the snippet of that name. */
   async function accept(word: string): Promise<void> {
     await workbench.page.keyboard.type(word);
+    await workbench.page.keyboard.press('Control+Space');
     const row = workbench.page
       .locator('.suggest-widget.visible .monaco-list-row', { hasText: new RegExp(`^${word}`) })
       .first();

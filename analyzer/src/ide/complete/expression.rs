@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::mentions::{adt_of, formals, literals, role_noun};
 use super::super::site::{Holds, Names, Owner};
 use super::probe::Probe;
+use super::whole::is_held_against_more;
 use super::{CompletionKind, KEYWORDS, MARK, Topic, Work};
 use crate::check::{FamilySymbol, Point, Position, Scope};
 use crate::defect::Findings;
@@ -17,18 +18,26 @@ use crate::syntax::{Node, Scalar, ScalarStyle};
 use crate::text::{TextRange, TextSize};
 
 impl Work<'_> {
-    pub(super) fn expression(&mut self, node: &Node, holds: Holds, owner: Owner<'_>, (entry, scope): (&Entry, &Scope)) {
-        let Some(scalar) = node.as_scalar() else { return };
+    /// Whether what was found has to be held against the whole entry, too.
+    pub(super) fn expression(
+        &mut self,
+        node: &Node,
+        holds: Holds,
+        owner: Owner<'_>,
+        (entry, scope): (&Entry, &Scope),
+    ) -> bool {
+        let Some(scalar) = node.as_scalar() else { return false };
         // What is open in the expression is closed, so that what stands in it can be judged.
         let whole = format!("{}{}", scalar.text, brackets(&scalar.text));
         let text = whole.as_str();
-        let Some(cursor) = text.find(MARK) else { return };
+        let Some(cursor) = text.find(MARK) else { return false };
         let before = &text[..cursor];
         let is_plain = scalar.style == ScalarStyle::Plain;
         // A whole plain scalar can be put in quotes; in brackets, a comma would end any other.
         self.quotes_calls = is_plain && scalar.text.trim() == MARK;
         self.bears_commas = !is_plain || !self.in_flow;
         let probe = Probe { scope, holds, owner, text, entry };
+        let is_held = is_held_against_more(holds, before, text, probe.generates());
         let behind = &text[cursor + MARK.len()..];
         let unfinished = probe.defects(MARK, Some(Kind::Error));
         let dotted =
@@ -42,7 +51,7 @@ impl Work<'_> {
             for group in groups.iter().filter(|group| Some(probe.defects(group, None)) == least) {
                 self.add(group, CompletionKind::Function, "", "");
             }
-            return;
+            return is_held;
         }
         if behind.starts_with('[') && matches!(holds, Holds::Shape(Position::Shape)) && before.trim().is_empty() {
             let whole = Scalar::plain(text);
@@ -59,11 +68,11 @@ impl Work<'_> {
             for name in names.iter().filter(|name| Some(probe.defects(name, None)) == least) {
                 self.add(name, CompletionKind::Type, "type family", "");
             }
-            return;
+            return is_held;
         }
         if let Some(arguments) = behind.strip_prefix('(') {
             self.callees(&probe, before, arguments.trim_start().starts_with(')'));
-            return;
+            return is_held;
         }
         // Where the place takes no more than some names, whatever stands for the cursor is a mistake of its own: what
         // makes the fewest is what fits.
@@ -92,7 +101,7 @@ impl Work<'_> {
                     self.add(&field, CompletionKind::Field, &detail, "");
                 }
             }
-            return;
+            return is_held;
         }
         let opening = before.chars().rev().find(|c| !c.is_whitespace());
         let in_string = before.matches('\'').count() % 2 == 1;
@@ -139,7 +148,7 @@ impl Work<'_> {
                 }
             }
             if in_string {
-                return;
+                return is_held;
             }
         }
         match holds {
@@ -152,7 +161,7 @@ impl Work<'_> {
                         self.function(builtin, builtin.name);
                     }
                 }
-                return;
+                return is_held;
             }
             Holds::Shape(Position::Shape) if before.trim().is_empty() => {
                 for family in scope.families() {
@@ -167,7 +176,7 @@ impl Work<'_> {
                         item.snippet = Some(format!("{quote}{whole}{quote}"));
                     }
                 }
-                return;
+                return is_held;
             }
             _ => {}
         }
@@ -239,6 +248,7 @@ impl Work<'_> {
                 self.function(builtin, builtin.name);
             }
         }
+        is_held
     }
 
     /// Whether a tensor is passed on every branch where the formula, with it for the cursor, reads its size.

@@ -8,6 +8,7 @@ mod expression;
 mod keys;
 mod probe;
 mod values;
+mod whole;
 
 use self::comment::codes_in_comment;
 use super::Edit;

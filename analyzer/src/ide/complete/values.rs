@@ -3,6 +3,7 @@
 use super::super::Edit;
 use super::super::mentions::{formals, literals};
 use super::super::site::{Holds, Owner};
+use super::whole::retain_fitting;
 use super::{Completion, CompletionKind, MARK, Topic, Work};
 use crate::analysis::parse;
 use crate::check::Scope;
@@ -117,7 +118,9 @@ impl Work<'_> {
             | Holds::Generator
             | Holds::Predicate => {
                 let _ = tree;
-                self.expression(node, holds, owner, (&entry, &scope));
+                if self.expression(node, holds, owner, (&entry, &scope)) {
+                    retain_fitting(self.site, text, node, &mut self.found);
+                }
             }
             Holds::Kernel | Holds::StageName | Holds::Qualified | Holds::Label => {}
         }
