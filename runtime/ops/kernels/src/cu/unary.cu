@@ -1,24 +1,35 @@
 // y = FUNCTION(x), element by element.
 //
 // TX, TY        the elements of x and y
-// FUNCTION(x)   an expression of the float x
+// FUNCTION(x)   an expression of x, as it is computed, and of the scalars a and b
+// SCALAR        their type
+// LANES         elements a vector
+// VECTORS       vectors a thread, all loaded before the first is computed
 
-constexpr int LANES = 16 / (sizeof(TX) > sizeof(TY) ? sizeof(TX) : sizeof(TY));
+__device__ __forceinline__ auto apply(Computed<TX> x, SCALAR a, SCALAR b) { return FUNCTION(x); }
 
-__device__ __forceinline__ TY apply(TX element) {
-  const float x = to_float(element);
-  return from_float<TY>(FUNCTION(x));
-}
-
-extern "C" __global__ void __launch_bounds__(256) unary(const TX* x, TY* y, long long elements) {
-  const long long start = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * LANES;
-  if (start + LANES <= elements) {
-    const auto in = *reinterpret_cast<const Vector<TX, LANES>*>(x + start);
-    Vector<TY, LANES> out;
+// y may be x.
+extern "C" __global__ void __launch_bounds__(256) unary(const TX* x, TY* y, long long elements, SCALAR a, SCALAR b) {
+  constexpr int STEP = 256 * LANES;
+  const long long block = static_cast<long long>(blockIdx.x) * (STEP * VECTORS);
+  const long long start = block + threadIdx.x * LANES;
+  if (block + STEP * VECTORS <= elements) {
+    Vector<TX, LANES> in[VECTORS];
 #pragma unroll
-    for (int lane = 0; lane < LANES; ++lane) out.at[lane] = apply(in.at[lane]);
-    *reinterpret_cast<Vector<TY, LANES>*>(y + start) = out;
+    for (int v = 0; v < VECTORS; ++v) in[v] = load<TX, LANES>(x + start + v * STEP);
+#pragma unroll
+    for (int v = 0; v < VECTORS; ++v) {
+      decltype(apply(widen(in[0].at[0]), a, b)) out[LANES];
+#pragma unroll
+      for (int lane = 0; lane < LANES; ++lane) out[lane] = apply(widen(in[v].at[lane]), a, b);
+      store<TY, LANES>(y + start + v * STEP, narrow_all<TY>(out));
+    }
   } else {
-    for (long long at = start; at < elements; ++at) y[at] = apply(x[at]);
+    for (int v = 0; v < VECTORS; ++v) {
+      for (int lane = 0; lane < LANES; ++lane) {
+        const long long at = start + v * STEP + lane;
+        if (at < elements) y[at] = narrow<TY>(apply(widen(x[at]), a, b));
+      }
+    }
   }
 }

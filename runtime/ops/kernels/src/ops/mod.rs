@@ -1,6 +1,15 @@
 //! The planners, a room a family.
 
+mod broadcast;
+mod elementwise;
+mod embedding;
+mod gated;
+mod mse;
 mod norm;
+mod optimizer;
+mod position;
+mod residual;
+mod rope;
 mod rows;
 mod softmax;
 mod unary;
@@ -14,7 +23,19 @@ use crate::plan::Plan;
 pub type Planner = fn(&CheckedCall, &Gpu) -> Result<Plan, OpError>;
 
 /// Every planner by its op, a table a family.
-pub const PLANNERS: &[&[(&str, Planner)]] = &[norm::PLANNERS, softmax::PLANNERS, unary::PLANNERS];
+pub const PLANNERS: &[&[(&str, Planner)]] = &[
+    broadcast::PLANNERS,
+    embedding::PLANNERS,
+    gated::PLANNERS,
+    mse::PLANNERS,
+    norm::PLANNERS,
+    optimizer::PLANNERS,
+    position::PLANNERS,
+    residual::PLANNERS,
+    rope::PLANNERS,
+    softmax::PLANNERS,
+    unary::PLANNERS,
+];
 
 /// What plans the op called `name`, where it has a kernel.
 pub fn planner(name: &str) -> Option<Planner> {

@@ -1,38 +1,134 @@
-//! One tensor in, one of the same shape out.
+//! One tensor in, one of the same shape out: functions of each element, activations among them.
 
-use tileops_device::Grid;
-use tileops_ops::{CheckedCall, OpError};
+use tileops_ops::{Category, CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::plan::{Arg, Plan, Where};
-use crate::source::Source;
+use crate::ops::elementwise::{Function, count, elementwise_source, grid, lanes, maybe, precision, scalars, whole};
+use crate::plan::{Arg, Plan, Step, Where};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
-    ("ExpFwdOp", |call, gpu| map(call, gpu, "expf(x)")),
-    ("ReluFwdOp", |call, gpu| {
-        let plan = map(call, gpu, "fmaxf(x, 0.f)")?;
-        Ok(if call.bool("inplace")? { plan.place("y", Where::In("x")) } else { plan })
+    ("ExpFwdOp", |call, _| map(call, "exponential(x)")),
+    ("LogFwdOp", |call, _| map(call, "logarithm(x)")),
+    ("Log1pFwdOp", |call, _| map(call, "logarithm_1p(x)")),
+    ("SinFwdOp", |call, _| map(call, "sinf(x)")),
+    ("TanhFwdOp", |call, _| map(call, "tanhf(x)")),
+    ("ErfFwdOp", |call, _| map(call, "erff(x)")),
+    ("RsqrtFwdOp", |call, _| map(call, "rsqrtf(x)")),
+    ("SqrtFwdOp", |call, _| map(call, "root(x)")),
+    ("ReciprocalFwdOp", |call, _| map(call, "inverse(x)")),
+    ("CastFwdOp", |call, _| map(call, "x")),
+    ("ReluFwdOp", |call, _| map_within(call, Function::of("maximum(x, 0.f)"))),
+    ("GeluFwdOp", |call, _| map(call, if call.str("approximate")? == "tanh" { "gelu_tanh(x)" } else { "gelu(x)" })),
+    ("RoundFwdOp", round),
+    ("FloorFwdOp", |call, _| map(call, by_category(call, "x", "floorf(x)")?)),
+    ("ClampFwdOp", |call, _| {
+        let low = maybe(call, "min")?.unwrap_or(f64::NEG_INFINITY);
+        let high = maybe(call, "max")?.unwrap_or(f64::INFINITY);
+        map(call, Function::of("clamped(x, a, b)").with(low, high))
+    }),
+    ("NegFwdOp", |call, _| Ok(map(call, "negated(x)")?.place("y", Where::Out))),
+    ("AbsFwdOp", |call, _| map(call, "magnitude(x)")),
+    ("SignFwdOp", |call, _| map(call, "sign(x)")),
+    ("LogicalNotFwdOp", |call, _| map(call, "!x")),
+    ("IsFiniteFwdOp", |call, _| match call.tensor("x")?.dtype.category() {
+        // Every whole number is finite, and none is read.
+        Category::Int => filled(call, 1),
+        _ => map(call, "fabsf(x) <= 3.402823466e38f"),
+    }),
+    ("SigmoidFwdOp", |call, _| map(call, "sigmoid(x)")),
+    ("SiluFwdOp", |call, _| map_within(call, Function::of("silu(x)"))),
+    ("QuickGeluFwdOp", |call, _| map(call, "quotient(x, 1.f + exponential(-1.702f * x))")),
+    ("ReluSquaredFwdOp", |call, _| map(call, "maximum(x, 0.f) * maximum(x, 0.f)")),
+    ("LeakyReluFwdOp", |call, _| {
+        map_within(call, Function::of("x > 0.f ? x : x * a").with(call.float("negative_slope")?, 0.0))
+    }),
+    ("EluFwdOp", |call, _| {
+        map(call, Function::of("x > 0.f ? x : a * exponential_m1(x)").with(call.float("alpha")?, 0.0))
+    }),
+    ("SeluFwdOp", |call, _| map(call, "1.0507009873554805f * (x > 0.f ? x : 1.6732632423543772f * exponential_m1(x))")),
+    ("SoftplusFwdOp", |call, _| {
+        let (beta, threshold) = (call.float("beta")?, call.float("threshold")?);
+        let expression = match beta == 1.0 {
+            true => "x > b ? x : softplus(x)",
+            false => "a * x > b ? x : softplus(a * x) * (1.f / a)",
+        };
+        map(call, Function::of(expression).with(beta, threshold))
+    }),
+    ("MishFwdOp", |call, _| map(call, "mish(x)")),
+    ("HardswishFwdOp", |call, _| map(call, "x * clamped(x + 3.f, 0.f, 6.f) * (1.f / 6.f)")),
+    ("HardsigmoidFwdOp", |call, _| map(call, "clamped(x + 3.f, 0.f, 6.f) * (1.f / 6.f)")),
+    ("HardtanhFwdOp", |call, _| {
+        map(call, Function::of("clamped(x, a, b)").with(call.float("min_val")?, call.float("max_val")?))
+    }),
+    ("LogSigmoidFwdOp", |call, _| map(call, "log_sigmoid(x)")),
+    ("LogitSoftcapFwdOp", |call, _| {
+        let cap = call.float("cap")?;
+        map_between(call, ["logits", "logits"], Function::of("a * tanhf(x * b)").with(cap, 1.0 / cap))
     }),
 ];
 
-const UNARY: &str = include_str!("../cu/unary.cu");
+impl From<&str> for Function {
+    fn from(expression: &str) -> Self {
+        Function::of(expression)
+    }
+}
 
-/// A function of each element, as an expression of `x` in single precision.
-fn map(call: &CheckedCall, _: &Gpu, function: &str) -> Result<Plan, OpError> {
-    let (x, y) = (call.tensor("x")?, call.tensor("y")?);
-    let source = Source::new("unary.cu", UNARY)
-        .element("TX", x.dtype)
-        .element("TY", y.dtype)
-        .define("FUNCTION(x)", format!("({function})"));
-    let elements = i64::try_from(x.numel().get()?).unwrap_or(i64::MAX);
+/// One expression where `x` has whole numbers, another where it has not.
+fn by_category<'e>(call: &CheckedCall, whole: &'e str, real: &'e str) -> Result<&'e str, OpError> {
+    Ok(if call.tensor("x")?.dtype.category() == Category::Int { whole } else { real })
+}
+
+/// y = function(x).
+fn map(call: &CheckedCall, function: impl Into<Function>) -> Result<Plan, OpError> {
+    map_between(call, ["x", "y"], function.into())
+}
+
+/// The same, in place where the call says so.
+fn map_within(call: &CheckedCall, function: Function) -> Result<Plan, OpError> {
+    let plan = map(call, function)?;
+    Ok(if call.bool("inplace")? { plan.place("y", Where::In("x")) } else { plan })
+}
+
+fn map_between(call: &CheckedCall, [from, to]: [&'static str; 2], function: Function) -> Result<Plan, OpError> {
+    let (x, y) = (call.tensor(from)?, call.tensor(to)?);
+    let elements = count(x)?;
     if elements == 0 {
         return Ok(Plan::new());
     }
-    // Each thread takes one vector of 16 bytes of the wider side.
-    let per_thread = i64::from(128 / x.dtype.bits().max(y.dtype.bits()));
-    let threads = 256;
-    let blocks = (elements as u64).div_ceil(per_thread as u64 * threads) as u32;
-    let arguments = vec![Arg::Tensor("x"), Arg::Tensor("y"), Arg::I64(elements)];
-    Ok(Plan::new().launch(source, "unary", Grid::row(blocks, threads as u32), arguments))
+    let lanes = lanes(&[x.dtype, y.dtype]);
+    let vectors = vectors(x.dtype, lanes, elements);
+    let source = precision(elementwise_source!("unary.cu"), y.dtype)
+        .element("TX", x.dtype)
+        .element("TY", y.dtype)
+        .define("LANES", lanes)
+        .define("VECTORS", vectors)
+        .define("FUNCTION(x)", format!("({})", function.expression));
+    let (source, [a, b]) = scalars(source, x.dtype, function.scalars);
+    let arguments = vec![Arg::Tensor(from), Arg::Tensor(to), whole(call, elements)?, a, b];
+    Ok(Plan::new().launch(source, "unary", grid(call, elements, lanes * vectors)?, arguments))
+}
+
+/// Loads of fewer than 16 bytes come several a thread, where threads enough are left.
+fn vectors(dtype: DType, lanes: u64, elements: u64) -> u64 {
+    let bytes = lanes * u64::from(dtype.bits()) / 8;
+    if elements >= 1 << 22 { 16 / bytes.clamp(4, 16) } else { 1 }
+}
+
+/// y is `byte` in every byte of it.
+fn filled(call: &CheckedCall, byte: u8) -> Result<Plan, OpError> {
+    let steps = if count(call.tensor("y")?)? == 0 { vec![] } else { vec![Step::Fill(Arg::Tensor("y"), byte)] };
+    Ok(Plan { steps, ..Plan::new() })
+}
+
+/// Whole numbers stay as they are; decimals are those of the exact product.
+fn round(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
+    let decimals = call.int("decimals")?.get()?;
+    let scale = 10_f64.powi(i32::try_from(decimals.unsigned_abs()).unwrap_or(i32::MAX));
+    let function = match decimals {
+        0 => Function::of(by_category(call, "x", "rintf(x)")?),
+        1.. => Function::of("round_scaled(x, a)").with(scale, 0.0),
+        _ => Function::of("rintf(x / a) * a").with(scale, 0.0),
+    };
+    map(call, function)
 }

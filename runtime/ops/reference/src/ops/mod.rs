@@ -1,14 +1,35 @@
 //! The references, a room a family.
 
+mod broadcast;
 mod each;
+mod elements;
+mod embedding;
+mod gated;
+mod mse;
 mod norm;
+mod optimizer;
+mod position;
+mod residual;
+mod rope;
 mod softmax;
 mod unary;
 
 use crate::units::Reference;
 
 /// Every reference, a table a family.
-pub const REFERENCES: &[&[Reference]] = &[norm::REFERENCES, softmax::REFERENCES, unary::REFERENCES];
+pub const REFERENCES: &[&[Reference]] = &[
+    broadcast::REFERENCES,
+    embedding::REFERENCES,
+    gated::REFERENCES,
+    mse::REFERENCES,
+    norm::REFERENCES,
+    optimizer::REFERENCES,
+    position::REFERENCES,
+    residual::REFERENCES,
+    rope::REFERENCES,
+    softmax::REFERENCES,
+    unary::REFERENCES,
+];
 
 /// The reference of the op called `name`, where it has one.
 pub fn of(name: &str) -> Option<&'static Reference> {

@@ -1,0 +1,129 @@
+// y = FUNCTION(a, b) or FUNCTION(a, b, c), element by element, of operands that are broadcast to y.
+//
+// TA, TB, TC, TY           the elements; TC only where there are three operands
+// HOW_A, HOW_B, HOW_C      how an operand is read, see below
+// FUNCTION(a, b, c)        an expression of the operands, as they are computed, and of the scalars s and t
+// SCALAR                   their type
+// LANES                    elements a vector; where there are axes, the innermost is a multiple of it
+// VECTORS                  vectors a thread, all loaded before the first is computed
+// AXES                     axes of y, those that every operand steps through alike taken together; 0 where that is all
+// WIDE                     1 where positions need 64 bits
+
+#define ALIKE 0   // as y lies
+#define ONE 1     // the one element that it has
+#define ALONG 2   // by the strides of its axes, the innermost stepping through elements
+#define ACROSS 3  // the same, with one element for all of the innermost axis
+
+#ifdef TC
+#define OPERANDS 3
+#else
+#define OPERANDS 2
+#endif
+
+#if WIDE
+using Position = unsigned long long;
+struct Extent {
+  Position by;
+  __device__ __forceinline__ Position of(Position x) const { return x / by; }
+};
+#else
+using Position = unsigned;
+using Extent = Divisor;
+#endif
+
+#if AXES > 0
+// Positions count vectors of y, and strides are in elements of an operand.
+struct Axes {
+  Extent extents[AXES];
+  Position strides[OPERANDS][AXES];
+};
+#endif
+
+template <int HOW, typename T> __device__ __forceinline__ Vector<T, LANES> read(const T* from, long long alike, long long placed) {
+  if constexpr (HOW == ALIKE) return load<T, LANES>(from + alike);
+  else if constexpr (HOW == ALONG) return load<T, LANES>(from + placed);
+  Vector<T, LANES> same;
+  const T element = HOW == ONE ? from[0] : from[placed];
+#pragma unroll
+  for (int lane = 0; lane < LANES; ++lane) same.at[lane] = element;
+  return same;
+}
+
+__device__ __forceinline__ auto apply(Computed<TA> a, Computed<TB> b,
+#if OPERANDS == 3
+                                      Computed<TC> c,
+#endif
+                                      SCALAR s, SCALAR t) {
+  return FUNCTION;
+}
+
+// y may be an operand that is read as y lies.
+extern "C" __global__ void __launch_bounds__(256) broadcast(const TA* a, const TB* b,
+#if OPERANDS == 3
+                                                            const TC* c,
+#endif
+                                                            TY* y, long long elements, SCALAR s, SCALAR t
+#if AXES > 0
+                                                            , Axes axes
+#endif
+) {
+  const long long first = static_cast<long long>(blockIdx.x) * (256 * VECTORS) + threadIdx.x;
+  Vector<TA, LANES> in_a[VECTORS];
+  Vector<TB, LANES> in_b[VECTORS];
+#if OPERANDS == 3
+  Vector<TC, LANES> in_c[VECTORS];
+#endif
+#pragma unroll
+  for (int v = 0; v < VECTORS; ++v) {
+    const long long start = (first + v * 256) * LANES;
+    if (start + LANES > elements) break;
+    long long placed[3] = {0, 0, 0};
+#if AXES > 0
+    Position rest = static_cast<Position>(first + v * 256);
+#pragma unroll
+    for (int axis = AXES - 1; axis >= 0; --axis) {
+      const Position outer = axis == 0 ? 0 : axes.extents[axis].of(rest);
+      const Position along = axis == 0 ? rest : rest - outer * axes.extents[axis].by;
+#pragma unroll
+      for (int operand = 0; operand < OPERANDS; ++operand) {
+        placed[operand] += static_cast<long long>(static_cast<unsigned long long>(along) * axes.strides[operand][axis]);
+      }
+      rest = outer;
+    }
+#endif
+    in_a[v] = read<HOW_A>(a, start, placed[0]);
+    in_b[v] = read<HOW_B>(b, start, placed[1]);
+#if OPERANDS == 3
+    in_c[v] = read<HOW_C>(c, start, placed[2]);
+#endif
+  }
+#pragma unroll
+  for (int v = 0; v < VECTORS; ++v) {
+    const long long start = (first + v * 256) * LANES;
+    if (start + LANES > elements) {
+      // Behind the last whole vector, which there is only where no axes are.
+      for (long long at = start; at < elements; ++at) {
+        y[at] = narrow<TY>(apply(widen(a[HOW_A == ALIKE ? at : 0]), widen(b[HOW_B == ALIKE ? at : 0]),
+#if OPERANDS == 3
+                                 widen(c[HOW_C == ALIKE ? at : 0]),
+#endif
+                                 s, t));
+      }
+      return;
+    }
+    decltype(apply(widen(in_a[0].at[0]), widen(in_b[0].at[0]),
+#if OPERANDS == 3
+                   widen(in_c[0].at[0]),
+#endif
+                   s, t)) out[LANES];
+#pragma unroll
+    for (int lane = 0; lane < LANES; ++lane) {
+      out[lane] = apply(widen(in_a[v].at[lane]), widen(in_b[v].at[lane]),
+#if OPERANDS == 3
+                        widen(in_c[v].at[lane]),
+#endif
+                        s, t);
+    }
+    store<TY, LANES>(y + start, narrow_all<TY>(out));
+  }
+}

@@ -1,0 +1,313 @@
+// What elementwise kernels share: the type that elements are computed in, vectors of them, functions that CUDA lacks.
+//
+// NARROW is 1 where results are rounded to 16 bits or fewer: functions then take the hardware's approximations, whose errors
+// of some 2^-20 are far below that rounding.
+
+#ifndef NARROW
+#define NARROW 0
+#endif
+
+// Whole numbers and Booleans are computed as they are, complex numbers as pairs, and what is left in single precision.
+template <typename T> struct Computing { using Type = float; };
+template <> struct Computing<bool> { using Type = bool; };
+template <> struct Computing<unsigned char> { using Type = unsigned char; };
+template <> struct Computing<int> { using Type = int; };
+template <> struct Computing<long long> { using Type = long long; };
+template <> struct Computing<float2> { using Type = float2; };
+template <typename T> using Computed = typename Computing<T>::Type;
+
+template <typename A, typename B> struct Same { static constexpr bool value = false; };
+template <typename A> struct Same<A, A> { static constexpr bool value = true; };
+
+template <typename T> __device__ __forceinline__ Computed<T> widen(T x) {
+  if constexpr (Same<Computed<T>, T>::value) return x;
+  else return to_float(x);
+}
+
+// To eight bits as PyTorch converts: what is too large is not held to the greatest number, but becomes NaN or an infinity.
+__device__ __forceinline__ __nv_fp8_e4m3 to_e4m3(float x) {
+  __nv_fp8_e4m3 y;
+  y.__x = __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3);
+  if (!(fabsf(x) <= 464.f)) y.__x |= 0x7f;
+  return y;
+}
+__device__ __forceinline__ __nv_fp8_e5m2 to_e5m2(float x) {
+  __nv_fp8_e5m2 y;
+  y.__x = __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E5M2);
+  if (fabsf(x) >= 61440.f) y.__x = (y.__x & 0x80) | 0x7c;
+  return y;
+}
+
+template <typename T, typename C> __device__ __forceinline__ T narrow(C x) {
+  if constexpr (Same<T, __nv_fp8_e4m3>::value) return to_e4m3(x);
+  else if constexpr (Same<T, __nv_fp8_e5m2>::value) return to_e5m2(x);
+  else if constexpr (Same<Computed<T>, T>::value) return static_cast<T>(x);
+  else return from_float<T>(x);
+}
+
+// Halves are rounded in pairs, by one instruction.
+template <typename T, typename C, int N> __device__ __forceinline__ Vector<T, N> narrow_all(const C (&x)[N]) {
+  Vector<T, N> y;
+  if constexpr (N % 2 == 0 && Same<T, __half>::value) {
+#pragma unroll
+    for (int i = 0; i < N; i += 2) {
+      const __half2 pair = __floats2half2_rn(x[i], x[i + 1]);
+      y.at[i] = pair.x, y.at[i + 1] = pair.y;
+    }
+  } else if constexpr (N % 2 == 0 && Same<T, __nv_bfloat16>::value) {
+#pragma unroll
+    for (int i = 0; i < N; i += 2) {
+      const __nv_bfloat162 pair = __floats2bfloat162_rn(x[i], x[i + 1]);
+      y.at[i] = pair.x, y.at[i + 1] = pair.y;
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) y.at[i] = narrow<T>(x[i]);
+  }
+  return y;
+}
+
+template <typename T, int N> __device__ __forceinline__ Vector<T, N> load(const T* at) {
+  return *reinterpret_cast<const Vector<T, N>*>(at);
+}
+template <typename T, int N> __device__ __forceinline__ void store(T* at, const Vector<T, N>& x) {
+  *reinterpret_cast<Vector<T, N>*>(at) = x;
+}
+
+// Division of 32-bit numbers below 2^31 by a number that is known before the launch (Granlund, Montgomery, 1994).
+struct Divisor {
+  unsigned by, factor, shift;
+  __device__ __forceinline__ unsigned of(unsigned x) const { return (__umulhi(x, factor) + x) >> shift; }
+};
+
+// --- functions ---
+
+// As IEEE 754-2019's maximum: what is not a number comes through.
+__device__ __forceinline__ float maximum(float a, float b) {
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+__device__ __forceinline__ float minimum(float a, float b) {
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+
+__device__ __forceinline__ float reciprocal(float x) {
+#if NARROW
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return 1.f / x;
+#endif
+}
+__device__ __forceinline__ float quotient(float a, float b) {
+#if NARROW
+  return a * reciprocal(b);
+#else
+  return a / b;
+#endif
+}
+__device__ __forceinline__ float exponential(float x) {
+#if NARROW
+  return __expf(x);
+#else
+  return expf(x);
+#endif
+}
+// 1 / x where x or the result may be subnormal, which `reciprocal` does not tell from zero.
+__device__ __forceinline__ float inverse(float x) {
+#if NARROW
+  float y;
+  asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return 1.f / x;
+#endif
+}
+__device__ __forceinline__ float root(float x) {
+#if NARROW
+  float y;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return sqrtf(x);
+#endif
+}
+
+// log(1 + x) for x of [-1/16, 1/16], to 2^-22 of it.
+__device__ __forceinline__ float log1p_series(float x) {
+  return x * fmaf(x, fmaf(x, fmaf(x, fmaf(x, 0.2f, -0.25f), 1.f / 3.f), -0.5f), 1.f);
+}
+// The hardware's logarithm is right to some 2^-22, which next to 1 is much of the result.
+__device__ __forceinline__ float logarithm(float x) {
+#if NARROW
+  const float beyond = x - 1.f;
+  return fabsf(beyond) <= 0.0625f ? log1p_series(beyond) : __logf(x);
+#else
+  return logf(x);
+#endif
+}
+__device__ __forceinline__ float logarithm_1p(float x) {
+#if NARROW
+  return fabsf(x) <= 0.0625f ? log1p_series(x) : __logf(1.f + x);
+#else
+  return log1pf(x);
+#endif
+}
+// log(1 + x) for x of [0, 1].
+__device__ __forceinline__ float log1p_of_unit(float x) {
+#if NARROW
+  return logarithm_1p(x);
+#else
+  // 2 artanh(s), s = x / (2 + x), of which s^17 / 17 is below the last place.
+  const float s = __fdividef(x, 2.f + x), t = s * s;
+  float sum = 1.f / 15.f;
+  sum = fmaf(sum, t, 1.f / 13.f), sum = fmaf(sum, t, 1.f / 11.f), sum = fmaf(sum, t, 1.f / 9.f);
+  sum = fmaf(sum, t, 1.f / 7.f), sum = fmaf(sum, t, 1.f / 5.f), sum = fmaf(sum, t, 1.f / 3.f);
+  return 2.f * fmaf(s * t, sum, s);
+#endif
+}
+// exp(x) - 1
+__device__ __forceinline__ float exponential_m1(float x) {
+#if NARROW
+  const float series = x * fmaf(x, fmaf(x, fmaf(x, fmaf(x, 1.f / 120.f, 1.f / 24.f), 1.f / 6.f), 0.5f), 1.f);
+  return fabsf(x) <= 0.25f ? series : __expf(x) - 1.f;
+#else
+  return expm1f(x);
+#endif
+}
+// a^b, with the exceptions of C's pow.
+__device__ __forceinline__ float power(float a, float b) {
+#if NARROW
+  float y = exp2f(b * (1.4426950408889634f * logarithm(fabsf(a))));
+  const bool whole = rintf(b) == b;
+  if (__float_as_int(a) < 0) {
+    if (!whole && a != 0.f && a >= -3.402823466e38f) y = __int_as_float(0x7fffffff);
+    if (whole && rintf(0.5f * b) != 0.5f * b) y = -y;
+  }
+  return a == 1.f || b == 0.f || (a == -1.f && fabsf(b) > 3.402823466e38f) ? 1.f : y;
+#else
+  return powf(a, b);
+#endif
+}
+
+__device__ __forceinline__ float sigmoid(float x) { return reciprocal(1.f + exponential(-x)); }
+__device__ __forceinline__ float silu(float x) { return quotient(x, 1.f + exponential(-x)); }
+// x / 2 (1 + erf(x / sqrt(2))), without the sum that cancels below zero.
+__device__ __forceinline__ float gelu(float x) {
+#if NARROW
+  // The normal distribution's tail beyond |x| is exp(-x^2 / 2) t p(t), t = 1 / (1 + 0.3 |x|): p was fitted on [0, 7], and is
+  // right to 2e-6 there.
+  const float t = reciprocal(fmaf(0.3f, fabsf(x), 1.f));
+  float p = -0.082643926f;
+  p = fmaf(p, t, 0.233093979f), p = fmaf(p, t, -0.037049812f), p = fmaf(p, t, 0.155493181f);
+  p = fmaf(p, t, 0.110726499f), p = fmaf(p, t, 0.120379304f);
+  const float tail = exponential(-0.5f * x * x) * t * p;
+  return x * (x > 0.f ? 1.f - tail : tail);
+#else
+  return 0.5f * x * erfcf(-0.70710678118654752f * x);
+#endif
+}
+// x / 2 (1 + tanh(u)) = x / (1 + exp(-2u)), which does not cancel.
+__device__ __forceinline__ float gelu_tanh(float x) {
+  const float twice = x * (1.5957691216057308f + 0.071354816272600242f * (x * x));
+  return quotient(x, 1.f + exponential(-twice));
+}
+__device__ __forceinline__ float softplus(float x) { return fmaxf(x, 0.f) + log1p_of_unit(exponential(-fabsf(x))); }
+__device__ __forceinline__ float log_sigmoid(float x) {
+  return minimum(x, 0.f) - log1p_of_unit(exponential(-fabsf(x)));
+}
+// tanh(log(1 + w)) = (w^2 + 2w) / (w^2 + 2w + 2), w = exp(x).
+__device__ __forceinline__ float mish(float x) {
+  const float w = exponential(fminf(x, 20.f));
+  const float n = w * (w + 2.f);
+  return x > 20.f ? x : x * quotient(n, n + 2.f);
+}
+
+template <typename T> __device__ __forceinline__ T maximum(T a, T b) { return a < b ? b : a; }
+template <typename T> __device__ __forceinline__ T minimum(T a, T b) { return b < a ? b : a; }
+template <typename T> __device__ __forceinline__ T clamped(T x, T low, T high) { return minimum(maximum(x, low), high); }
+
+// The gated unit of GPT-OSS; a limit is an infinity where there is none.
+__device__ __forceinline__ float clamped_swiglu(float gate, float value, float alpha, float limit) {
+  gate = minimum(gate, limit), value = clamped(value, -limit, limit);
+  return quotient(gate, 1.f + exponential(-alpha * gate)) * (value + 1.f);
+}
+
+__device__ __forceinline__ float negated(float x) { return -x; }
+__device__ __forceinline__ int negated(int x) { return static_cast<int>(0u - static_cast<unsigned>(x)); }
+__device__ __forceinline__ float magnitude(float x) { return fabsf(x); }
+__device__ __forceinline__ int magnitude(int x) { return x < 0 ? negated(x) : x; }
+__device__ __forceinline__ float magnitude(float2 x) { return hypotf(x.x, x.y); }
+template <typename T> __device__ __forceinline__ T sign(T x) { return static_cast<T>((x > T(0)) - (x < T(0))); }
+
+// a + factor * b; whole numbers wrap around.
+__device__ __forceinline__ float plus_times(float a, float b, float factor) { return fmaf(factor, b, a); }
+__device__ __forceinline__ int plus_times(int a, int b, int factor) {
+  return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(factor) * static_cast<unsigned>(b));
+}
+
+// x rounded at a decimal, as of the exact product: which side of a half it is on is what its rounding error says.
+__device__ __forceinline__ float round_scaled(float x, float scale) {
+  const float product = x * scale, error = fmaf(x, scale, -product);
+  const float nearest = rintf(product);
+  const bool half = fabsf(product - nearest) == 0.5f && error != 0.f;
+  return (half ? (error > 0.f ? ceilf(product) : floorf(product)) : nearest) / scale;
+}
+
+// a - n b for the whole number n nearest to a / b: exact, where n is below 2^22.
+struct Nearest { float n, rest; };
+__device__ __forceinline__ Nearest divide_to_nearest(float a, float b, float by) {
+  const float n = rintf(by);
+  return {n, fmaf(-n, b, a)};
+}
+__device__ __forceinline__ bool is_plain(float by, float b) { return fabsf(by) < 4194304.f && fabsf(b) < 8.5e37f; }
+// The remainder that has the sign of b.
+__device__ __forceinline__ float remainder_of(float a, float b) {
+  const float by = __fdividef(a, b);
+  float rest = is_plain(by, b) ? divide_to_nearest(a, b, by).rest : fmodf(a, b);
+  // The approximate quotient may be off next to a half; the rest is then a little beyond b / 2, and still right.
+  if (rest != 0.f && (rest < 0.f) != (b < 0.f)) rest += b;
+  return rest;
+}
+__device__ __forceinline__ float floor_quotient(float a, float b) {
+  const float by = a / b;
+  if (!is_plain(by, b)) return floorf(by);
+  const Nearest nearest = divide_to_nearest(a, b, by);
+  const bool below = nearest.rest != 0.f && (nearest.rest < 0.f) != (b < 0.f);
+  return below ? nearest.n - 1.f : nearest.n;
+}
+__device__ __forceinline__ float trunc_quotient(float a, float b) {
+  const float by = a / b;
+  if (!is_plain(by, b)) return truncf(by);
+  const Nearest nearest = divide_to_nearest(a, b, by);
+  // Beyond the quotient, away from zero: its rest has the other sign than a.
+  const bool beyond = nearest.rest != 0.f && (nearest.rest < 0.f) != (a < 0.f);
+  return beyond ? nearest.n - copysignf(1.f, nearest.n) : nearest.n;
+}
+// Whole numbers: by zero gives zero, and the least number by -1 wraps around.
+template <typename T> __device__ __forceinline__ T trunc_whole(T a, T b) {
+  if (b == 0) return 0;
+  return b == -1 ? static_cast<T>(0ull - static_cast<unsigned long long>(a)) : a / b;
+}
+template <typename T> __device__ __forceinline__ T remainder_whole(T a, T b) {
+  if (b == 0 || b == -1) return 0;
+  const T rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+__device__ __forceinline__ int trunc_quotient(int a, int b) { return trunc_whole(a, b); }
+__device__ __forceinline__ int floor_quotient(int a, int b) {
+  const int q = trunc_whole(a, b);
+  return b != 0 && b != -1 && a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+__device__ __forceinline__ int remainder_of(int a, int b) { return remainder_whole(a, b); }
+__device__ __forceinline__ long long remainder_of(long long a, long long b) {
+  // 64-bit division is many instructions, and most operands are small.
+  if (static_cast<unsigned long long>(a | b) >> 32 == 0 && b != 0) {
+    return static_cast<unsigned>(a) % static_cast<unsigned>(b);
+  }
+  return remainder_whole(a, b);
+}
