@@ -175,7 +175,7 @@ fn div<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
         return real(call, inputs, names, move |a, b| single(a) / single(b));
     }
     match call.str("rounding_mode")? {
-        "floor" => both(call, inputs, names, |a, b| (a / b).floor(), |a, b| floor_div(a, b)),
+        "floor" => both(call, inputs, names, |a, b| (a / b).floor(), floor_div),
         _ => both(call, inputs, names, |a, b| (a / b).trunc(), |a, b| if b == 0 { 0 } else { a / b }),
     }
 }
