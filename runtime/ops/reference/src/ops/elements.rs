@@ -3,19 +3,14 @@
 use tileops_ops::{CheckedCall, OpError};
 
 use crate::host::View;
+use crate::ops::each::Each;
+pub(crate) use crate::ops::each::size;
 use crate::units::{Inputs, Sink, Target, Units};
 
 /// How many elements a unit has.
 const BLOCK: usize = 4096;
 
-/// Elements, each given by a function of its position.
-pub(crate) struct Elements<F> {
-    targets: Vec<Target>,
-    count: usize,
-    each: F,
-}
-
-/// What [`Elements`] are, ready to be computed.
+/// A call, ready to be computed.
 pub(crate) type Prepared<'a> = Result<Box<dyn Units + 'a>, OpError>;
 
 /// `count` positions, of which `each` puts the elements.
@@ -24,35 +19,10 @@ pub(crate) fn elements<'a>(
     count: usize,
     each: impl Fn(usize, &mut Sink) + Send + Sync + 'a,
 ) -> Prepared<'a> {
-    Ok(Box::new(Elements { targets, count, each }))
-}
-
-impl<F: Fn(usize, &mut Sink) + Send + Sync> Units for Elements<F> {
-    fn targets(&self) -> Vec<Target> {
-        self.targets.clone()
-    }
-
-    fn count(&self) -> usize {
-        self.count.div_ceil(BLOCK)
-    }
-
-    fn cost(&self) -> usize {
-        BLOCK
-    }
-
-    fn compute(&self, unit: usize, sink: &mut Sink) {
-        for at in unit * BLOCK..((unit + 1) * BLOCK).min(self.count) {
-            (self.each)(at, sink);
-        }
-    }
-}
-
-/// One row after another, each given by a function of its number.
-pub(crate) struct Rows<F> {
-    targets: Vec<Target>,
-    count: usize,
-    width: usize,
-    each: F,
+    let block = move |unit: usize, sink: &mut Sink| {
+        (unit * BLOCK..((unit + 1) * BLOCK).min(count)).for_each(|at| each(at, sink));
+    };
+    Ok(Box::new(Each { targets, count: count.div_ceil(BLOCK), cost: BLOCK, compute: block }))
 }
 
 /// `count` rows of about `width` numbers, of which `each` puts the elements.
@@ -62,39 +32,12 @@ pub(crate) fn rows<'a>(
     width: usize,
     each: impl Fn(usize, &mut Sink) + Send + Sync + 'a,
 ) -> Prepared<'a> {
-    Ok(Box::new(Rows { targets, count, width, each }))
-}
-
-impl<F: Fn(usize, &mut Sink) + Send + Sync> Units for Rows<F> {
-    fn targets(&self) -> Vec<Target> {
-        self.targets.clone()
-    }
-
-    fn count(&self) -> usize {
-        self.count
-    }
-
-    fn cost(&self) -> usize {
-        self.width
-    }
-
-    fn compute(&self, unit: usize, sink: &mut Sink) {
-        (self.each)(unit, sink);
-    }
+    Ok(Box::new(Each { targets, count, cost: width, compute: each }))
 }
 
 /// The target called `output`: in the storage of `input` where the call says `inplace`.
 pub(crate) fn maybe_within(call: &CheckedCall, output: &'static str, input: &'static str) -> Result<Target, OpError> {
     Ok(if call.bool("inplace")? { Target::within(output, input) } else { Target::output(output) })
-}
-
-/// The extent called `name`, as a size.
-pub(crate) fn size(call: &CheckedCall, name: &str) -> Result<usize, OpError> {
-    let extent = call.int(name)?.get()?;
-    usize::try_from(extent).map_err(|_| OpError::Implementation {
-        op: call.op(),
-        message: format!("`{name}` is {extent}, which is no size"),
-    })
 }
 
 /// The number called `name`, where it is there.
