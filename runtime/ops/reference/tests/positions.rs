@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{arguments, call, elements, near, run, tensor};
+use support::{arguments, call, elements, near, row, run, tensor};
 use tileops_ops::{Arguments, DType, Params, Tensor};
 
 const INFINITY: f64 = f64::INFINITY;
@@ -43,7 +43,7 @@ fn masks_and_biases() {
     near(&mask(Params::new()), &[1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0]);
     let windowed = mask(Params::new().with("window", 2).with("dtype", DType::Float32));
     near(&windowed, &[0.0, -INFINITY, -INFINITY, 0.0, 0.0, -INFINITY, -INFINITY, 0.0, 0.0]);
-    let slopes = tensor(&[2], DType::Float32, &[1.0, 0.5]);
+    let slopes = row(&[1.0, 0.5]);
     let params = Params::new().with_tensor("slopes", slopes).with("queries", 1).with("keys", 3);
     near(&run("AlibiBiasFwdOp", params, &[]), &[-2.0, -1.0, 0.0, -1.0, -0.5, 0.0]);
     let valid = tensor(&[2], DType::Int32, &[2.0, 1.0]);
@@ -59,7 +59,7 @@ fn tables_of_angles() {
         &run("SinusoidalPositionsFwdOp", sinusoidal, &[]),
         &[0.0, 0.0, 1.0, 1.0, one.sin(), tenth.sin(), one.cos(), tenth.cos()],
     );
-    let frequencies = tensor(&[2], DType::Float32, &[1.0, 0.5]);
+    let frequencies = row(&[1.0, 0.5]);
     let params = Params::new().with_tensor("frequencies", frequencies).with("length", 3).with("attention_factor", 2.0);
     let outputs = call("RopeTableFwdOp", params, Arguments::new());
     let [cos, sin] = [0, 1].map(|at| elements(outputs[at].1.as_ref().unwrap()));

@@ -7,7 +7,7 @@ use tileops_ops::{Arguments, DType, Op, Outputs, Params, Tensor, construct};
 use tileops_reference::{Cpu, Host, get, of, put};
 
 /// A tensor with these elements.
-pub fn tensor(shape: &[i128], dtype: DType, values: &[f64]) -> Tensor {
+pub(crate) fn tensor(shape: &[i128], dtype: DType, values: &[f64]) -> Tensor {
     assert_eq!(shape.iter().product::<i128>(), values.len() as i128, "{shape:?}");
     let mut bytes = vec![0; values.len() * dtype.bits() as usize / 8];
     for (at, value) in values.iter().enumerate() {
@@ -22,12 +22,12 @@ pub fn tensor(shape: &[i128], dtype: DType, values: &[f64]) -> Tensor {
 }
 
 /// A row of single-precision numbers.
-pub fn row(values: &[f64]) -> Tensor {
+pub(crate) fn row(values: &[f64]) -> Tensor {
     tensor(&[values.len() as i128], DType::Float32, values)
 }
 
 /// The elements.
-pub fn elements(tensor: &Tensor) -> Vec<f64> {
+pub(crate) fn elements(tensor: &Tensor) -> Vec<f64> {
     let host: &Host = tensor.storage.as_ref().unwrap().as_any().downcast_ref().unwrap();
     let bytes = host.read();
     let count = usize::try_from(tensor.numel().get().unwrap()).unwrap();
@@ -35,7 +35,7 @@ pub fn elements(tensor: &Tensor) -> Vec<f64> {
 }
 
 /// Calls an op that runs by its reference.
-pub fn call(op: &str, params: Params, arguments: Arguments) -> Outputs {
+pub(crate) fn call(op: &str, params: Params, arguments: Arguments) -> Outputs {
     let mut op: Box<dyn Op> = construct(REGISTRY, op, &params).unwrap();
     let reference = of(op.name()).unwrap();
     op.state_mut().implement(Arc::new(Cpu(reference)));
@@ -43,18 +43,18 @@ pub fn call(op: &str, params: Params, arguments: Arguments) -> Outputs {
 }
 
 /// The elements of the first output of such a call.
-pub fn run(op: &str, params: Params, inputs: &[(&str, Tensor)]) -> Vec<f64> {
+pub(crate) fn run(op: &str, params: Params, inputs: &[(&str, Tensor)]) -> Vec<f64> {
     elements(call(op, params, arguments(inputs))[0].1.as_ref().unwrap())
 }
 
 /// The inputs, by name.
-pub fn arguments(inputs: &[(&str, Tensor)]) -> Arguments {
+pub(crate) fn arguments(inputs: &[(&str, Tensor)]) -> Arguments {
     inputs.iter().fold(Arguments::new(), |arguments, (name, tensor)| arguments.with(*name, tensor.clone()))
 }
 
 /// Fails where two numbers are further apart than single precision explains.
 #[track_caller]
-pub fn near(found: &[f64], expected: &[f64]) {
+pub(crate) fn near(found: &[f64], expected: &[f64]) {
     assert_eq!(found.len(), expected.len(), "{found:?}");
     for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
         let same = found == expected || (found.is_nan() && expected.is_nan());
