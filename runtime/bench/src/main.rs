@@ -30,6 +30,9 @@ struct Arguments {
     /// Price every row, and run none: its op is called without data and says its FLOPs and bytes. Needs no GPU
     #[arg(long, conflicts_with_all = ["device", "partition", "resume"])]
     price: bool,
+    /// With the values of metadata tensors, which another program needs to run the same rows
+    #[arg(long, requires = "price")]
+    values: bool,
     /// The folder of the manifest's YAML files
     #[arg(long, value_name = "DIR", default_value = "manifest")]
     manifest: PathBuf,
@@ -110,8 +113,11 @@ fn price_rows(arguments: &Arguments) -> Result<bool> {
     for entry in manifest.entries().filter(|entry| filter.takes_op(entry.op())) {
         ops += 1;
         for call in entry.calls().iter().filter(|call| filter.takes(call)) {
-            let record = price::record(REGISTRY, &entry, call);
+            let mut record = price::record(REGISTRY, &entry, call);
             rows += 1;
+            if arguments.values {
+                price::with_values(&mut record, call)?;
+            }
             if let Some(failure) = &record.failure {
                 failed += 1;
                 say(&format!("{} {}: {}", record.op, record.case, failure.message.as_deref().unwrap_or_default()));

@@ -6,7 +6,7 @@ use tileops_analyzer::workload::{Call, Effect};
 use tileops_ops::{Op, OpError, Registry, Value};
 use tileops_record::{Failure, Record, Tensor};
 
-use crate::rows::{Entry, value_of};
+use crate::rows::{Entry, described, value_of};
 
 /// The record of a row that is priced, not timed. A row whose op cannot price it says why.
 pub fn record(registry: &Registry, entry: &Entry<'_>, call: &Call) -> Record {
@@ -48,6 +48,21 @@ pub fn record(registry: &Registry, entry: &Entry<'_>, call: &Call) -> Record {
         }));
     }
     record
+}
+
+/// Puts the values of metadata tensors into a record, by name: what another program runs the row with.
+pub fn with_values(record: &mut Record, call: &Call) -> Result<(), OpError> {
+    let mut values = Map::new();
+    for (name, tensor) in &call.tensors {
+        let Some(tensor) = tensor else { continue };
+        if let Some(stated) = described(name, tensor)?.values {
+            values.insert(name.to_string(), stated.iter().copied().collect());
+        }
+    }
+    if !values.is_empty() {
+        record.extra.insert("values", values);
+    }
+    Ok(())
 }
 
 /// Puts into `record` what the last call of `op` costs, as the op says. Nothing else in the benchmark writes these fields.

@@ -28,8 +28,8 @@ impl Default for Effort {
 
 /// The fewest samples, and the most.
 const SAMPLES: (usize, usize) = (20, 10_000);
-/// Calls before the first sample.
-const WARM_UP: usize = 5;
+/// Calls before the first sample, at most, and how long they are made for, in seconds.
+const WARM_UP: (usize, f64) = (5, 0.1);
 /// How long a batch of samples takes, about, in seconds: clocks are read once a batch.
 const BATCH_SECONDS: f64 = 0.03;
 
@@ -46,12 +46,18 @@ pub fn measure(machine: &dyn Machine, sets: &mut [Set], effort: &Effort) -> Resu
             Ok(())
         })
     };
-    batch(WARM_UP)?;
+    let warming = Instant::now();
+    let mut warmed = 0;
+    while warmed < WARM_UP.0 && (warmed == 0 || warming.elapsed().as_secs_f64() < WARM_UP.1) {
+        batch(1)?;
+        warmed += 1;
+    }
+    let mut each = warming.elapsed().as_secs_f64() / warmed as f64;
     let (mut samples, mut readings) = (Vec::new(), Vec::new());
     let (least, most) = (Duration::from_secs_f64(effort.seconds.0), Duration::from_secs_f64(effort.seconds.1));
     let start = Instant::now();
-    let mut count = 4;
     loop {
+        let count = ((BATCH_SECONDS / each) as usize).clamp(1, 512).min(SAMPLES.1 - samples.len());
         let (taken, reading) = batch(count)?;
         samples.extend(taken);
         readings.extend(reading);
@@ -60,8 +66,7 @@ pub fn measure(machine: &dyn Machine, sets: &mut [Set], effort: &Effort) -> Resu
         if is_known || elapsed >= most || samples.len() >= SAMPLES.1 {
             break;
         }
-        let each = elapsed.as_secs_f64() / samples.len() as f64;
-        count = ((BATCH_SECONDS / each) as usize).clamp(1, 512).min(SAMPLES.1 - samples.len());
+        each = elapsed.as_secs_f64() / samples.len() as f64;
     }
     let clock = machine.clock();
     let busy: Vec<f64> = samples.iter().map(|sample| sample.busy).collect();
@@ -73,7 +78,7 @@ pub fn measure(machine: &dyn Machine, sets: &mut [Set], effort: &Effort) -> Resu
     let mut policy = Policy {
         l2: clock.l2.into(),
         inputs: Some(sets.len() as u64),
-        warmup: Some(WARM_UP as u64),
+        warmup: Some(warmed as u64),
         graph: Some(false),
         ..Policy::default()
     };

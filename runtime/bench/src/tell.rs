@@ -21,6 +21,8 @@ pub struct Spent {
     pub samples: f64,
     /// The reference, and comparing with it.
     pub correctness: f64,
+    /// Reading tensors back for it.
+    pub reading: f64,
     /// Drawing inputs.
     pub inputs: f64,
     /// Compiling kernels.
@@ -34,6 +36,7 @@ impl Add for Spent {
         Spent {
             samples: self.samples + other.samples,
             correctness: self.correctness + other.correctness,
+            reading: self.reading + other.reading,
             inputs: self.inputs + other.inputs,
             compile: self.compile + other.compile,
         }
@@ -55,15 +58,16 @@ impl Sum for Spent {
 /// The split of a run's wall time, as text.
 pub fn split(spent: Spent, starts: Duration, processes: usize, wall: Duration) -> String {
     let starts = starts.as_secs_f64();
-    let known = spent.samples + spent.correctness + spent.inputs + spent.compile + starts;
+    let known = spent.samples + spent.correctness + spent.reading + spent.inputs + spent.compile + starts;
     let rest = (wall.as_secs_f64() - known).max(0.0);
     let beside = if spent.samples > 0.0 { (wall.as_secs_f64() - starts) / spent.samples } else { 0.0 };
     format!(
-        "{:.1} s: samples {:.1}, correctness {:.1}, inputs {:.1}, compile {:.1}, {processes} process starts {starts:.1}, \
+        "{:.1} s: samples {:.1}, correctness {:.1}, reading back {:.1}, inputs {:.1}, compile {:.1}, {processes} process starts {starts:.1}, \
          rest {rest:.1}; {beside:.2} times the samples without the starts",
         wall.as_secs_f64(),
         spent.samples,
         spent.correctness,
+        spent.reading,
         spent.inputs,
         spent.compile,
     )
@@ -125,11 +129,11 @@ mod tests {
 
     #[test]
     fn the_split_adds_up() {
-        let one = Spent { samples: 1.0, correctness: 0.5, inputs: 0.25, compile: 0.125 };
+        let one = Spent { samples: 1.0, correctness: 0.5, reading: 0.25, inputs: 0.25, compile: 0.125 };
         let both: Spent = [one, one].into_iter().sum();
         let text = split(both, Duration::from_secs(2), 3, Duration::from_secs(8));
-        let due =
-            "8.0 s: samples 2.0, correctness 1.0, inputs 0.5, compile 0.2, 3 process starts 2.0, rest 2.2; 3.00 times";
+        let due = "8.0 s: samples 2.0, correctness 1.0, reading back 0.5, inputs 0.5, compile 0.2, 3 process starts 2.0, \
+                   rest 1.8; 3.00 times";
         assert!(text.starts_with(due), "{text}");
     }
 }

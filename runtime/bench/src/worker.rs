@@ -162,7 +162,9 @@ impl Row<'_> {
         self.spent = spent;
         let mut first = first?;
 
-        let judged = timed(&mut spent.correctness, || self.judge(&mut first, record));
+        let mut reading = 0.0;
+        let judged = timed(&mut spent.correctness, || self.judge(&mut first, record, &mut reading));
+        (spent.reading, spent.correctness) = (reading, spent.correctness - reading);
         self.spent = spent;
         if let Some(fault) = judged? {
             let failure = Failure { kind: "wrong".into(), message: Some(fault), ..Failure::default() };
@@ -199,11 +201,12 @@ impl Row<'_> {
     }
 
     /// Makes the first call, and holds what it writes to the reference: says what is wrong.
-    fn judge(&self, set: &mut Set, record: &mut Record) -> Result<Option<String>> {
+    fn judge(&self, set: &mut Set, record: &mut Record, reading: &mut f64) -> Result<Option<String>> {
         let machine = &**self.machine;
         let mut before = Before::new();
         for input in &set.inputs {
-            before.push((input.name.clone(), input.tensor.clone(), machine.read(&input.tensor)?));
+            let bytes = timed(reading, || machine.read(&input.tensor))?;
+            before.push((input.name.clone(), input.tensor.clone(), bytes));
         }
         let due = set.op.check_call(&set.arguments)?;
         let outputs: Vec<Tensor> = due.outputs().iter().filter_map(|(_, tensor)| tensor.clone()).collect();
@@ -216,7 +219,7 @@ impl Row<'_> {
         let seed = row_seed(self.entry.op(), &self.call.case_id);
         let written = |target: &Target| {
             let tensor = written(target, &outputs, set)?;
-            Ok((tensor.dtype, machine.read(tensor)?))
+            Ok((tensor.dtype, timed(reading, || machine.read(tensor))?))
         };
         let judgment = judge::judge(self.reference, checked, &before, &roof_key, seed, written)?;
         record.correctness = Some(Box::new(judgment.correctness));

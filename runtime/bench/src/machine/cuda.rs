@@ -48,7 +48,8 @@ enum Timer {
 impl Gpu {
     /// Takes up GPU number `number`.
     pub fn open(number: usize) -> Result<Self> {
-        let device = Device::open(number).with_context(|| format!("cannot use cuda:{number}"))?;
+        let device = Device::open(number)
+            .with_context(|| format!("cannot use cuda:{number} (`--device cpu` runs the references, without a GPU)"))?;
         // Recording begins before the first kernel, so that nothing runs unrecorded.
         let clock = match Activity::start(&device) {
             Ok(activity) => Timer::Cupti(activity),
