@@ -8,7 +8,8 @@ use std::path::Path;
 
 use tileops_bench::rows::Manifest;
 use tileops_device::{Compiler, Library, resources};
-use tileops_kernels::{Gpu, PLANNERS, Source, Step, planner};
+use tileops_kernels::{Arg, Gpu, Multiply, PLANNERS, Plan, Source, Step, planner};
+use tileops_ops::CheckedCall;
 use tileops_ops::generated::REGISTRY;
 
 fn manifest() -> Manifest {
@@ -28,6 +29,11 @@ fn sources() -> BTreeMap<String, (Source, String)> {
             let op = entry.called(REGISTRY, call).unwrap_or_else(|error| panic!("{row}: {error}"));
             let checked = op.last_call().expect("it was called");
             let plan = planner(checked, &gpu).unwrap_or_else(|error| panic!("{row}: {error}"));
+            for step in &plan.steps {
+                if let Step::Product(multiply) = step {
+                    check_product(&row, checked, &plan, multiply);
+                }
+            }
             for step in plan.steps {
                 if let Step::Launch(launch) = step {
                     assert!(launch.grid.shared_bytes <= gpu.shared_bytes, "{row}: {:?}", launch.grid);
@@ -37,6 +43,24 @@ fn sources() -> BTreeMap<String, (Source, String)> {
         }
     }
     sources
+}
+
+/// Operands and result have as many bytes as their matrices, and what the product takes is there.
+fn check_product(row: &str, call: &CheckedCall, plan: &Plan, multiply: &Multiply) {
+    let product = multiply.product;
+    let bytes = |argument: &Arg| match argument {
+        Arg::Tensor(name) => call.tensor(name).unwrap_or_else(|e| panic!("{row}: {e}")).nbytes().expect("it is small"),
+        Arg::Scratch(number) => plan.scratch[*number] as i128,
+        other => panic!("{row}: {other:?} is no memory"),
+    };
+    let matrix = |across: u64, down: u64, element: usize| i128::from(product.batch * across * down * element as u64);
+    assert_eq!(bytes(&multiply.a), matrix(product.rows, product.depth, product.a.element.bytes()), "{row}: A");
+    assert_eq!(bytes(&multiply.b), matrix(product.depth, product.columns, product.b.element.bytes()), "{row}: B");
+    assert_eq!(bytes(&multiply.d), matrix(product.rows, product.columns, product.d.bytes()), "{row}: D");
+    assert_eq!(multiply.bias.is_some(), product.bias, "{row}");
+    assert_eq!(multiply.scale_a.is_some(), product.a.scale.is_some(), "{row}");
+    assert_eq!(multiply.scale_b.is_some(), product.b.scale.is_some(), "{row}");
+    assert_eq!(multiply.c.is_some(), multiply.beta != 0.0, "{row}");
 }
 
 #[test]

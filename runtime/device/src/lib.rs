@@ -8,7 +8,7 @@
 //! - [`Kernel`] launches with arguments that are checked, one by one, against what the kernel declares.
 //! - [`Activity`] tells how long the device was busy with each kernel, copy and fill, by CUPTI.
 //! - [`Monitor`] reads clocks, power and the reasons for throttling, by NVML.
-//! - [`MatrixMultiply`] is cuBLASLt's matrix product.
+//! - [`CublasLt`] prepares matrix products, and [`MatrixMultiply`] runs them by the fastest algorithm.
 //!
 //! All `unsafe` of the project is in this crate. What device memory holds is never seen through a Rust reference, so a
 //! kernel that goes astray costs the device's results and, at worst, its context: not the memory safety of the host.
@@ -30,5 +30,5 @@ pub use device::{Buffer, Device, Event, Facts};
 pub use error::DeviceError;
 pub use kernel::{Argument, Grid, Kernel, Module};
 pub use library::Library;
-pub use matmul::{MatrixMultiply, MatrixType, Problem};
+pub use matmul::{Compute, CublasLt, MatrixMultiply, MatrixScale, MatrixType, Operand, Operands, Product};
 pub use monitor::{Monitor, Reading};

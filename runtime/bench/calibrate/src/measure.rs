@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use tileops_device::{
-    Activity, Argument, Buffer, Device, Grid, Kernel, MatrixMultiply, MatrixType, Module, Monitor, Problem, Reading,
-    SpanKind,
+    Activity, Argument, Buffer, Compute, CublasLt, Device, Grid, Kernel, MatrixType, Module, Monitor, Operands,
+    Product, Reading, SpanKind,
 };
 use tileops_record::stats::median;
 use tileops_roofline::profile::Profile;
@@ -137,8 +137,8 @@ impl Bench<'_> {
         for (name, element) in [
             ("fp16", MatrixType::Fp16),
             ("bf16", MatrixType::Bf16),
-            ("tf32", MatrixType::Tf32),
-            ("fp8", MatrixType::Fp8),
+            ("tf32", MatrixType::Fp32),
+            ("fp8", MatrixType::Fp8E4m3),
             ("int8", MatrixType::Int8),
         ] {
             if profile.tensor_core.contains_key(name) {
@@ -280,13 +280,21 @@ impl Bench<'_> {
         let n = usize::try_from(MATRIX * MATRIX)?;
         let operand = |seed| self.operand(element, n, seed);
         let (a, b) = (operand(1)?, operand(2)?);
-        let d = self.device.allocate(n * element.result_bytes())?;
-        let product = MatrixMultiply::new(self.device, Problem { m: MATRIX, n: MATRIX, k: MATRIX, element })?;
+        let (result, compute) = match element {
+            MatrixType::Fp8E4m3 => (MatrixType::Bf16, Compute::Fp32),
+            MatrixType::Int8 => (MatrixType::Int32, Compute::Int32),
+            MatrixType::Fp32 => (element, Compute::Tf32),
+            other => (other, Compute::Fp32),
+        };
+        let d = self.device.allocate(n * result.bytes())?;
+        let mut product =
+            CublasLt::new(self.device)?.prepare(Product::linear(MATRIX, MATRIX, MATRIX, element, result, compute))?;
+        let algorithms = product.algorithms();
         let work = 2.0 * (MATRIX as f64).powi(3);
-        let burst = |algorithm: usize, launches: usize| -> Result<f64> {
+        let mut burst = |algorithm: usize, launches: usize| -> Result<f64> {
             self.activity.take()?;
             for _ in 0..launches {
-                product.run(algorithm, &a, &b, &d)?;
+                product.run(algorithm, &Operands::new(&a, &b, &d))?;
             }
             let spans = self.activity.take()?;
             let kernels: Vec<u64> =
@@ -301,7 +309,7 @@ impl Bench<'_> {
             median(&times).context("no product was recorded")
         };
         let mut best: Option<(usize, Rate)> = None;
-        for algorithm in 0..product.algorithms() {
+        for algorithm in 0..algorithms {
             let mut rate = Rate {
                 by: format!("cuBLASLt's proposal {} at {MATRIX} x {MATRIX} x {MATRIX}", algorithm + 1),
                 ..Rate::default()
@@ -340,11 +348,11 @@ impl Bench<'_> {
         let (kernel, items) = match element {
             MatrixType::Bf16 => ("fill_bf16", n),
             MatrixType::Fp16 => ("fill_fp16", n),
-            MatrixType::Tf32 => ("fill_fp32", n),
-            MatrixType::Fp8 => ("fill_fp8", n / 2),
+            MatrixType::Fp32 | MatrixType::Int32 => ("fill_fp32", n),
+            MatrixType::Fp8E4m3 | MatrixType::Fp8E5m2 => ("fill_fp8", n / 2),
             MatrixType::Int8 => ("fill_int8", n),
         };
-        self.filled(kernel, n * element.operand_bytes(), items, seed)
+        self.filled(kernel, n * element.bytes(), items, seed)
     }
 
     fn filled(&self, kernel: &str, bytes: usize, items: usize, seed: i32) -> Result<Buffer> {

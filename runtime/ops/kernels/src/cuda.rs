@@ -1,16 +1,18 @@
 //! Carries plans out on a GPU.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tileops_device::{Argument, Buffer, Compiler, Device, DeviceError, Kernel, Module};
+use tileops_device::{
+    Argument, Buffer, Compiler, CublasLt, Device, DeviceError, Kernel, MatrixMultiply, Module, Operands, Product,
+};
 use tileops_ops::{CheckedCall, Implementation, OpError, Outputs, Run, Storage, Tensor};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::plan::{Arg, Plan, Step, Where};
+use crate::plan::{Arg, Multiply, Plan, Step, Where};
 use crate::source::Source;
 
 /// A GPU, with what was compiled for it and the memory that is at hand.
@@ -23,6 +25,8 @@ struct Inner {
     compiler: Compiler,
     modules: Mutex<BTreeMap<String, Module>>,
     kernels: Mutex<BTreeMap<(String, &'static str), Kernel>>,
+    /// Products, each with the algorithm that was fastest, and the library, which is started when it is first needed.
+    products: Mutex<(Option<CublasLt>, HashMap<Product, MatrixMultiply>)>,
     /// Freed memory, by its size: freeing and allocating wait for the GPU.
     free: Mutex<BTreeMap<usize, Vec<Buffer>>>,
 }
@@ -92,8 +96,8 @@ impl Cuda {
     pub fn new(device: Device) -> Self {
         let gpu = Gpu::from(device.facts());
         let compiler = Compiler::new(gpu.architecture.clone());
-        let (modules, kernels, free) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Cuda(Arc::new(Inner { device, gpu, compiler, modules, kernels, free }))
+        let (modules, kernels, products, free) = Default::default();
+        Cuda(Arc::new(Inner { device, gpu, compiler, modules, kernels, products, free }))
     }
 
     /// The device.
@@ -171,6 +175,21 @@ impl Cuda {
         lock(&self.0.kernels).insert((text, name), kernel.clone());
         Ok(kernel)
     }
+
+    /// Multiplies.
+    fn multiply(&self, product: Product, operands: &Operands<'_>) -> Result<(), DeviceError> {
+        let mut products = lock(&self.0.products);
+        let (library, known) = &mut *products;
+        if let Some(multiply) = known.get_mut(&product) {
+            return multiply.run_fastest(operands);
+        }
+        let library = match library {
+            Some(library) => library,
+            None => library.insert(CublasLt::new(&self.0.device)?),
+        };
+        let multiply = library.prepare(product)?;
+        known.entry(product).or_insert(multiply).run_fastest(operands)
+    }
 }
 
 /// A tensor's elements, where they are a GPU's.
@@ -204,10 +223,10 @@ impl Implementation for Planned {
                         launch.arguments.iter().map(|argument| given.argument(argument)).collect::<Result<_, _>>()?;
                     kernel.launch(launch.grid, &arguments).map_err(failed)?;
                 }
-                Step::Fill(what, byte) => {
-                    let memory = given.memory(what)?;
-                    memory.ok_or_else(|| given.lacks(what))?.buffer().fill(*byte).map_err(failed)?;
+                Step::Product(multiply) => {
+                    self.cuda.multiply(multiply.product, &given.operands(multiply)?).map_err(failed)?;
                 }
+                Step::Fill(what, byte) => given.buffer(what)?.fill(*byte).map_err(failed)?,
             }
         }
         Ok(outputs)
@@ -270,10 +289,30 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// The memory that must be there.
+    fn buffer(&self, argument: &Arg) -> Result<&'a Buffer, OpError> {
+        self.memory(argument)?.map(Memory::buffer).ok_or_else(|| self.lacks(argument))
+    }
+
+    fn operands(&self, multiply: &Multiply) -> Result<Operands<'a>, OpError> {
+        let optional = |argument: &Option<Arg>| argument.as_ref().map(|known| self.buffer(known)).transpose();
+        Ok(Operands {
+            a: self.buffer(&multiply.a)?,
+            b: self.buffer(&multiply.b)?,
+            c: optional(&multiply.c)?,
+            d: self.buffer(&multiply.d)?,
+            bias: optional(&multiply.bias)?,
+            scale_a: optional(&multiply.scale_a)?,
+            scale_b: optional(&multiply.scale_b)?,
+            alpha: multiply.alpha,
+            beta: multiply.beta,
+        })
+    }
+
     fn argument(&self, argument: &'a Arg) -> Result<Argument<'a>, OpError> {
         Ok(match argument {
             Arg::Tensor(_) => self.memory(argument)?.map_or(Argument::Null, |memory| Argument::Buffer(memory.buffer())),
-            Arg::Scratch(_) => Argument::Buffer(self.memory(argument)?.ok_or_else(|| self.lacks(argument))?.buffer()),
+            Arg::Scratch(_) => Argument::Buffer(self.buffer(argument)?),
             Arg::Null => Argument::Null,
             Arg::I32(value) => Argument::I32(*value),
             Arg::I64(value) => Argument::I64(*value),

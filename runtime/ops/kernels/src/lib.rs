@@ -14,5 +14,5 @@ mod source;
 pub use cuda::{Cuda, Memory};
 pub use gpu::Gpu;
 pub use ops::{PLANNERS, Planner, planner};
-pub use plan::{Arg, Launch, Plan, Step, Where};
+pub use plan::{Arg, Launch, Multiply, Plan, Step, Where};
 pub use source::Source;

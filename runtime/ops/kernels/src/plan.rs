@@ -1,6 +1,6 @@
 //! What a call launches, as data.
 
-use tileops_device::Grid;
+use tileops_device::{Grid, Product};
 
 use crate::source::Source;
 
@@ -29,6 +29,8 @@ pub enum Where {
 pub enum Step {
     /// A kernel.
     Launch(Launch),
+    /// A matrix product by cuBLASLt.
+    Product(Multiply),
     /// Sets every byte of some memory.
     Fill(Arg, u8),
 }
@@ -44,6 +46,44 @@ pub struct Launch {
     pub grid: Grid,
     /// The arguments, in their order.
     pub arguments: Vec<Arg>,
+}
+
+/// A matrix product.
+#[derive(Debug, Clone)]
+pub struct Multiply {
+    /// What is multiplied.
+    pub product: Product,
+    /// A.
+    pub a: Arg,
+    /// B.
+    pub b: Arg,
+    /// C, where `beta` is not zero.
+    pub c: Option<Arg>,
+    /// D.
+    pub d: Arg,
+    /// The bias, where there is one.
+    pub bias: Option<Arg>,
+    /// The scales of A, where it has some.
+    pub scale_a: Option<Arg>,
+    /// The scales of B, where it has some.
+    pub scale_b: Option<Arg>,
+    /// The factor of the product.
+    pub alpha: f32,
+    /// The factor of C.
+    pub beta: f32,
+}
+
+impl Multiply {
+    /// `D = A B`.
+    pub fn new(product: Product, a: Arg, b: Arg, d: Arg) -> Self {
+        Multiply { product, a, b, c: None, d, bias: None, scale_a: None, scale_b: None, alpha: 1.0, beta: 0.0 }
+    }
+
+    /// Every argument that is memory.
+    pub fn arguments(&self) -> impl Iterator<Item = &Arg> {
+        let optional = [&self.c, &self.bias, &self.scale_a, &self.scale_b].into_iter().flatten();
+        [&self.a, &self.b, &self.d].into_iter().chain(optional)
+    }
 }
 
 /// An argument.
@@ -82,6 +122,20 @@ impl Plan {
     #[must_use]
     pub fn launch(mut self, source: Source, kernel: &'static str, grid: Grid, arguments: Vec<Arg>) -> Self {
         self.steps.push(Step::Launch(Launch { source, kernel, grid, arguments }));
+        self
+    }
+
+    /// With a matrix product behind what is there.
+    #[must_use]
+    pub fn product(mut self, multiply: Multiply) -> Self {
+        self.steps.push(Step::Product(multiply));
+        self
+    }
+
+    /// With every byte of `what` set to `byte` behind what is there.
+    #[must_use]
+    pub fn fill(mut self, what: Arg, byte: u8) -> Self {
+        self.steps.push(Step::Fill(what, byte));
         self
     }
 

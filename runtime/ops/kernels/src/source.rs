@@ -10,6 +10,7 @@ pub struct Source {
     /// The file's name, which errors say.
     pub file: &'static str,
     text: &'static str,
+    headers: Vec<(&'static str, &'static str)>,
     defines: Vec<(&'static str, String)>,
 }
 
@@ -19,7 +20,14 @@ const COMMON: &str = include_str!("cu/common.cuh");
 impl Source {
     /// The file called `file`, with this text.
     pub const fn new(file: &'static str, text: &'static str) -> Self {
-        Source { file, text, defines: Vec::new() }
+        Source { file, text, headers: Vec::new(), defines: Vec::new() }
+    }
+
+    /// With the header called `file` in front of the text.
+    #[must_use]
+    pub fn with(mut self, file: &'static str, text: &'static str) -> Self {
+        self.headers.push((file, text));
+        self
     }
 
     /// With `name` defined as `value`.
@@ -35,14 +43,18 @@ impl Source {
         self.define(name, element(dtype))
     }
 
-    /// The whole text.
+    /// The whole text: what every kernel may use and the headers, which know none of the definitions, then these and the
+    /// source's own text.
     pub fn text(&self) -> String {
         let mut text = String::new();
+        // Writing to a string does not fail.
+        for (file, part) in [("common.cuh", COMMON)].iter().chain(&self.headers) {
+            let _ = writeln!(text, "#line 1 \"{file}\"\n{part}");
+        }
         for (name, value) in &self.defines {
-            // Writing to a string does not fail.
             let _ = writeln!(text, "#define {name} {value}");
         }
-        let _ = write!(text, "#line 1 \"common.cuh\"\n{COMMON}\n#line 1 \"{}\"\n{}", self.file, self.text);
+        let _ = write!(text, "#line 1 \"{}\"\n{}", self.file, self.text);
         text
     }
 }

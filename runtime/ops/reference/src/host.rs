@@ -75,6 +75,28 @@ impl View<'_> {
         get_int(self.dtype, self.bytes, at)
     }
 
+    /// As many elements as `to` has, from `start` on.
+    pub fn read(&self, start: usize, to: &mut [f64]) {
+        macro_rules! decode {
+            ($type:ty, $number:expr) => {{
+                let width = size_of::<$type>();
+                let bytes = &self.bytes[start * width..(start + to.len()) * width];
+                for (value, bytes) in to.iter_mut().zip(bytes.chunks_exact(width)) {
+                    let mut element = [0; size_of::<$type>()];
+                    element.copy_from_slice(bytes);
+                    *value = $number(element);
+                }
+            }};
+        }
+        match self.dtype {
+            // The high half of a float32.
+            DType::BFloat16 => decode!(u16, |e| f64::from(f32::from_bits(u32::from(u16::from_ne_bytes(e)) << 16))),
+            DType::Float16 => decode!(u16, |e| half::f16::from_ne_bytes(e).to_f64()),
+            DType::Float32 => decode!(f32, |e| f64::from(f32::from_ne_bytes(e))),
+            _ => to.iter_mut().enumerate().for_each(|(at, value)| *value = self.get(start + at)),
+        }
+    }
+
     /// `count` elements from `start` on.
     pub fn row(&self, start: usize, count: usize) -> Vec<f64> {
         (start..start + count).map(|at| self.get(at)).collect()

@@ -3,6 +3,10 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+
 // Elements are computed in single precision, and rounded to nearest when they are stored.
 template <typename T> __device__ __forceinline__ float to_float(T x) { return static_cast<float>(x); }
 template <> __device__ __forceinline__ float to_float<__half>(__half x) { return __half2float(x); }

@@ -1,13 +1,17 @@
 //! The planners, a room a family.
 
 mod broadcast;
+mod cache;
 mod elementwise;
 mod embedding;
 mod gated;
+mod gemm;
+mod moe;
 mod mse;
 mod norm;
 mod optimizer;
 mod position;
+mod quantized;
 mod residual;
 mod rope;
 mod rows;
@@ -25,12 +29,16 @@ pub type Planner = fn(&CheckedCall, &Gpu) -> Result<Plan, OpError>;
 /// Every planner by its op, a table a family.
 pub const PLANNERS: &[&[(&str, Planner)]] = &[
     broadcast::PLANNERS,
+    cache::PLANNERS,
     embedding::PLANNERS,
     gated::PLANNERS,
+    gemm::PLANNERS,
+    moe::PLANNERS,
     mse::PLANNERS,
     norm::PLANNERS,
     optimizer::PLANNERS,
     position::PLANNERS,
+    quantized::PLANNERS,
     residual::PLANNERS,
     rope::PLANNERS,
     softmax::PLANNERS,

@@ -1,14 +1,20 @@
 //! The references, a room a family.
 
 mod broadcast;
+mod cache;
+mod contraction;
 mod each;
 mod elements;
 mod embedding;
+mod facts;
 mod gated;
+mod gemm;
+mod moe;
 mod mse;
 mod norm;
 mod optimizer;
 mod position;
+mod quantized;
 mod residual;
 mod rope;
 mod softmax;
@@ -19,12 +25,16 @@ use crate::units::Reference;
 /// Every reference, a table a family.
 pub const REFERENCES: &[&[Reference]] = &[
     broadcast::REFERENCES,
+    cache::REFERENCES,
     embedding::REFERENCES,
     gated::REFERENCES,
+    gemm::REFERENCES,
+    moe::REFERENCES,
     mse::REFERENCES,
     norm::REFERENCES,
     optimizer::REFERENCES,
     position::REFERENCES,
+    quantized::REFERENCES,
     residual::REFERENCES,
     rope::REFERENCES,
     softmax::REFERENCES,
