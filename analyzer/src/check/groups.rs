@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::Point;
 use super::discriminants::Variable;
 use super::linear;
@@ -176,10 +178,11 @@ pub(crate) fn combinations(
     // the walk evenly, and coprime to it, so that no combination comes twice.
     let step = if total == wanted { 1 } else { coprime_near(total / 1_000_000 * 618_034 + total % 1_000_000, total) };
     let mut points = Vec::new();
+    // What a restriction says follows from its own variables: each combination of those is asked about once.
+    let mut said: Vec<FxHashMap<Vec<usize>, bool>> = vec![FxHashMap::default(); restrictions.len()];
     let mut at = 0_u128;
     for _ in 0..wanted {
         let mut rest = at;
-        let mut assignments = Vec::with_capacity(variables.len());
         // The last variable varies fastest.
         let mut picks = vec![0_usize; variables.len()];
         for (pick, &size) in picks.iter_mut().zip(&sizes).rev() {
@@ -189,14 +192,22 @@ pub(crate) fn combinations(
                 rest /= size;
             }
         }
-        for (&variable, pick) in variables.iter().zip(picks) {
-            let Variable { name, options, .. } = &sheet.variables[variable];
-            let option = options.get(pick).into_iter().flatten();
-            assignments.extend(option.map(|assignment| (name.clone(), assignment.clone())));
-        }
-        let point = Point { assignments };
-        if accepts(sheet, &point, restrictions) {
-            points.push(point);
+        let picked = || {
+            let mut assignments = Vec::with_capacity(variables.len());
+            for (&variable, &pick) in variables.iter().zip(&picks) {
+                let Variable { name, options, .. } = &sheet.variables[variable];
+                let option = options.get(pick).into_iter().flatten();
+                assignments.extend(option.map(|assignment| (name.clone(), assignment.clone())));
+            }
+            Point { assignments }
+        };
+        let accepted = restrictions.iter().zip(&mut said).all(|(&rule, said)| {
+            let own = variables.iter().zip(&picks).filter(|(v, _)| sheet.rules[rule].item.vars.contains(**v));
+            let own = own.map(|(_, &pick)| pick).collect();
+            *said.entry(own).or_insert_with(|| accepts(sheet, &picked(), &[rule]))
+        });
+        if accepted {
+            points.push(picked());
         }
         at = at.checked_add(step).map_or(0, |next| next % total.max(1));
     }

@@ -40,6 +40,7 @@ pub use point::{Assignment, Discriminant, DiscriminantKind, Point};
 pub use scope::{FamilySymbol, Scope, Symbol, SymbolRole};
 pub use signature::{Checked, check_signature};
 pub use types::{kind_of_formal, kind_of_index, kind_of_type, union_of};
+pub(crate) use view::TensorsAt;
 pub use value::{ValueProblem, value_of_index, value_of_node};
 
 #[cfg(test)]

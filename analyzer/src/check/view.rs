@@ -7,7 +7,7 @@ use super::coverage::{Applied, Scrutinee};
 use super::families;
 use super::linear;
 use super::plan::{Anchor, Place, Plan, Step};
-use super::sheet::{Application, AxisItem, Bits, CallItem, Item, PointEnvironment, ShapeSheet, Sheet, Sym, When};
+use super::sheet::{Application, AxisItem, Bits, CallItem, Completed, Item, PointEnvironment, ShapeSheet, Sheet, Sym, When};
 use super::{Branch, BranchCall, BranchRule, BranchTensor, Point, SymbolRole};
 use crate::eval::Environment;
 use crate::expr::{Axis, Expr, ExprKind};
@@ -44,11 +44,46 @@ pub(crate) fn view_of_families(sheet: &Sheet, point: &Point) -> View {
     view_with(sheet, point, true, true)
 }
 
-fn view_with(sheet: &Sheet, point: &Point, accepted: bool, all_families: bool) -> View {
+/// What the tensors are at a point: what the derived bytes read.
+pub(crate) struct TensorsAt {
+    /// The point, completed with the presence of every tensor that it decides.
+    pub(crate) point: Point,
+    pub(crate) tensors: Vec<BranchTensor>,
+    /// As [`Branch::poisoned`].
+    pub(crate) poisoned: bool,
+}
+
+/// The tensors at `point`, without what a call's inference needs.
+pub(crate) fn tensors_at(sheet: &Sheet, point: &Point) -> TensorsAt {
     let completed = sheet.complete(point);
+    let Seen { tensors, poisoned, .. } = see(sheet, &completed, false);
+    TensorsAt { point: completed.point, tensors, poisoned }
+}
+
+/// The tensors of a signature at a point, and what they read.
+struct Seen {
+    tensors: Vec<BranchTensor>,
+    items: Vec<Option<Arc<[AxisItem]>>>,
+    dtypes: Vec<Option<Item>>,
+    applied: Vec<Applied>,
+    read: Bits,
+    /// What sound places read.
+    sure: Bits,
+    poisoned: bool,
+    unsolvable: bool,
+    /// Whether a generator is read, and whether it is not known which indices generators determine.
+    generates: bool,
+    unsure_generator: bool,
+}
+
+fn fold_at(sheet: &Sheet, item: &Item, environment: &PointEnvironment<'_>) -> Item {
+    if item.varies() { sheet.fold(item, environment) } else { item.clone() }
+}
+
+fn see(sheet: &Sheet, completed: &Completed, all_families: bool) -> Seen {
     let environment = completed.environment();
     let (point, lets) = (&completed.point, &completed.lets);
-    let fold = |item: &Item| if item.varies() { sheet.fold(item, &environment) } else { item.clone() };
+    let fold = |item: &Item| fold_at(sheet, item, &environment);
 
     let mut tensors = Vec::with_capacity(sheet.tensors.len());
     let mut items = Vec::with_capacity(sheet.tensors.len());
@@ -57,8 +92,6 @@ fn view_with(sheet: &Sheet, point: &Point, accepted: bool, all_families: bool) -
     let mut read = Bits::default();
     let mut poisoned = sheet.unread_lets;
     let mut unsolvable = sheet.unread_inputs || lets.iter().any(|l| l.as_ref().is_none_or(|item| item.faulty));
-    let faulty_let = unsolvable;
-    // What sound places read, and whether it is known which indices generators determine.
     let mut sure = Bits::default();
     let (mut generates, mut unsure_generator) = (false, false);
     for (position, tensor) in sheet.tensors.iter().enumerate() {
@@ -134,6 +167,29 @@ fn view_with(sheet: &Sheet, point: &Point, accepted: bool, all_families: bool) -
         items.push(axis_items);
         dtypes.push(dtype);
     }
+    Seen {
+        tensors,
+        items,
+        dtypes,
+        applied: record.applied,
+        read,
+        sure,
+        poisoned,
+        unsolvable,
+        generates,
+        unsure_generator,
+    }
+}
+
+fn view_with(sheet: &Sheet, point: &Point, accepted: bool, all_families: bool) -> View {
+    let completed = sheet.complete(point);
+    let environment = completed.environment();
+    let (point, lets) = (&completed.point, &completed.lets);
+    let fold = |item: &Item| fold_at(sheet, item, &environment);
+    let seen = see(sheet, &completed, all_families);
+    let Seen { tensors, items, dtypes, applied, mut read, mut sure, poisoned, unsolvable, generates, unsure_generator } =
+        seen;
+    let faulty_let = sheet.unread_inputs || lets.iter().any(|l| l.as_ref().is_none_or(|item| item.faulty));
 
     let rules: Vec<Item> = sheet.rules.iter().map(|rule| fold(&rule.item)).collect();
     let formulas: Vec<Item> = sheet.formulas.iter().map(fold).collect();
@@ -184,7 +240,7 @@ fn view_with(sheet: &Sheet, point: &Point, accepted: bool, all_families: bool) -
         },
         items,
         dtypes,
-        applied: record.applied,
+        applied,
         read,
         sure,
         lets: lets.clone(),

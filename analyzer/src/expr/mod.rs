@@ -9,6 +9,7 @@
 //! hold them.
 
 mod ast;
+mod level;
 mod lexer;
 mod parser;
 mod print;
@@ -24,6 +25,7 @@ pub use ast::{
     Axis, BinaryOp, BoolOp, Call, CompareOp, Comprehension, Expr, ExprKind, Ident, Shape, ShapeKind, TypeExpr,
     TypeExprKind, UnaryOp,
 };
+pub use level::Level;
 pub use lexer::{constants, keywords};
 pub use tokens::{Token, TokenClass, tokens};
 

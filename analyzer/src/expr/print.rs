@@ -2,45 +2,11 @@
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
-use super::{Axis, BinaryOp, BoolOp, Call, Expr, ExprKind, Shape, ShapeKind, TypeExpr, TypeExprKind, UnaryOp};
-
-/// How tightly an expression binds, loosest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
-    Any,
-    Or,
-    And,
-    Not,
-    Compare,
-    Operand,
-    Sum,
-    Product,
-    Unary,
-    Primary,
-}
-
-fn level(expr: &Expr) -> Level {
-    match &expr.kind {
-        ExprKind::If { .. } => Level::Any,
-        // A fold may leave one operand, which is printed as it is.
-        ExprKind::Bools(_, operands) if operands.len() == 1 => operands.first().map_or(Level::Primary, level),
-        ExprKind::Bools(_, operands) if operands.is_empty() => Level::Primary,
-        ExprKind::Bools(BoolOp::Or, _) => Level::Or,
-        ExprKind::Bools(BoolOp::And, _) => Level::And,
-        ExprKind::Unary(UnaryOp::Not, _) => Level::Not,
-        ExprKind::Compare(..) => Level::Compare,
-        ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, ..) => Level::Sum,
-        ExprKind::Binary(..) => Level::Product,
-        ExprKind::Unary(UnaryOp::Neg, _) => Level::Unary,
-        ExprKind::Int(value) if *value < 0 => Level::Unary,
-        ExprKind::Float(value) if value.is_sign_negative() => Level::Unary,
-        _ => Level::Primary,
-    }
-}
+use super::{Axis, BoolOp, Call, Expr, ExprKind, Level, Shape, ShapeKind, TypeExpr, TypeExprKind, UnaryOp};
 
 /// Writes `expr` where only what binds at least as tightly as `least` can stand without parentheses.
 fn write_expr(f: &mut Formatter<'_>, expr: &Expr, least: Level) -> fmt::Result {
-    if level(expr) < least {
+    if expr.level() < least {
         f.write_char('(')?;
         write_bare(f, expr)?;
         return f.write_char(')');
@@ -81,20 +47,15 @@ fn write_bare(f: &mut Formatter<'_>, expr: &Expr) -> fmt::Result {
             write_expr(f, operand, Level::Not)
         }
         ExprKind::Binary(op, left, right) => {
-            let (own, tighter) = match op {
-                BinaryOp::Add | BinaryOp::Sub => (Level::Sum, Level::Product),
-                BinaryOp::Mul | BinaryOp::FloorDiv | BinaryOp::Mod => (Level::Product, Level::Unary),
-            };
-            write_expr(f, left, own)?;
+            write_expr(f, left, op.level())?;
             write!(f, " {} ", op.as_str())?;
-            write_expr(f, right, tighter)
+            write_expr(f, right, op.level().tighter())
         }
         ExprKind::Bools(op, operands) => {
             let tighter = match (operands.len(), op) {
                 (0, op) => return f.write_str(if *op == BoolOp::And { "True" } else { "False" }),
                 (1, _) => Level::Any,
-                (_, BoolOp::Or) => Level::And,
-                (_, BoolOp::And) => Level::Not,
+                (_, op) => op.level().tighter(),
             };
             for (position, operand) in operands.iter().enumerate() {
                 if position > 0 {

@@ -148,7 +148,7 @@ fn sum_of(analysis: &EntryAnalysis, taken: &Taken<'_>) -> Option<Derived> {
     if taken.branch.poisoned {
         return None;
     }
-    let terms = derived(&taken.branch)?;
+    let terms = derived(&taken.branch.tensors)?;
     let mut sum = Sum::default();
     let (mut read, mut written): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for term in &terms {
@@ -174,7 +174,7 @@ fn difference(analysis: &EntryAnalysis, taken: &Taken<'_>, bytes: &Expr) -> Opti
     if taken.branch.poisoned {
         return None;
     }
-    let terms = derived(&taken.branch)?;
+    let terms = derived(&taken.branch.tensors)?;
     let stated = fold(bytes, &taken.branch.point);
     let shown = sum_of(analysis, taken)?.sum.to_string();
     // Tensor by tensor, then in the terms of the signature, then in what its `let`s are: the shortest is shown.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Bytes, Formulas, RooflineBody, RooflinePlan, Term};
-use crate::check::{Branch, Checked, Inference, Point, Position, Scope};
+use crate::check::{BranchTensor, Checked, Inference, Point, Position, Scope, TensorsAt};
 use crate::defect::{Findings, Severity, codes, nearest, nearest_first};
 use crate::eval::fold;
 use crate::expr::{Expr, ExprKind, Ident, Shape, ShapeKind};
@@ -149,18 +149,21 @@ fn inline_plan(
     let mut arms = Vec::with_capacity(points.len());
     let mut safe = true;
     let mut unsized_tensors: Vec<Arc<str>> = Vec::new();
+    let mut flops = FormulaAtPoints::new(entry, flops, checked);
+    let mut bytes = bytes.map(|bytes| FormulaAtPoints::new(entry, bytes, checked));
     for point in points {
-        let branch = checked.branch(&point);
-        let flops_here = fold(&flops.expr, &branch.point);
-        safe &= judge_sizes(&flops_here, flops, (checked, &branch), &mut unsized_tensors, findings);
-        let bytes_here = match bytes {
+        // There is a signature: without one there is no point.
+        let at = checked.tensors_at(&point)?;
+        let flops_here = flops.at(&at.point);
+        safe &= judge_sizes(&flops_here, &flops, (checked, &at), &mut unsized_tensors, findings);
+        let bytes_here = match &mut bytes {
             Some(bytes) => {
-                let folded = fold(&bytes.expr, &branch.point);
-                safe &= judge_sizes(&folded, bytes, (checked, &branch), &mut unsized_tensors, findings);
+                let folded = bytes.at(&at.point);
+                safe &= judge_sizes(&folded, bytes, (checked, &at), &mut unsized_tensors, findings);
                 Some(Bytes::Formula(folded))
             }
-            None if branch.poisoned => None,
-            None => derived(&branch).map(Bytes::Derived),
+            None if at.poisoned => None,
+            None => derived(&at.tensors).map(Bytes::Derived),
         };
         match bytes_here {
             Some(bytes) => arms.push((point, RooflineBody::Inline { flops: flops_here, bytes })),
@@ -176,6 +179,41 @@ fn inline_plan(
         }
     }
     safe.then_some(RooflinePlan { arms })
+}
+
+/// A formula folded at one point after the other. Points that agree in what decides it share what it folds to.
+struct FormulaAtPoints<'a> {
+    formula: &'a Formula,
+    /// The discriminants that decide what it reads.
+    names: Vec<Arc<str>>,
+    /// Whether it reads the size of a tensor.
+    reads_sizes: bool,
+    folded: Vec<(Point, Expr)>,
+}
+
+impl<'a> FormulaAtPoints<'a> {
+    fn new(entry: &Entry, formula: &'a Formula, checked: &Checked) -> Self {
+        let mut reads_sizes = false;
+        let mut open = vec![&formula.expr];
+        while let Some(expr) = open.pop() {
+            reads_sizes |= matches!(&expr.kind, ExprKind::Call(call) if &*call.callee.value == "bytes");
+            expr.for_each_child(&mut |child| open.push(child));
+        }
+        let names = deciding(entry, &[Some(formula)], false, checked);
+        FormulaAtPoints { formula, names, reads_sizes, folded: Vec::new() }
+    }
+
+    fn at(&mut self, point: &Point) -> Expr {
+        let own = point.assignments.iter().filter(|(name, _)| self.names.contains(name));
+        let known = self.folded.iter().find(|(known, _)| known.assignments.iter().eq(own.clone()));
+        if let Some((_, expr)) = known {
+            return expr.clone();
+        }
+        let assignments = own.cloned().collect();
+        let expr = fold(&self.formula.expr, point);
+        self.folded.push((Point { assignments }, expr.clone()));
+        expr
+    }
 }
 
 /// The discriminants that decide what the formulas read and, where bytes are derived, which tensors move and how.
@@ -223,26 +261,27 @@ fn deciding(entry: &Entry, formulas: &[Option<&Formula>], derived: bool, checked
 /// Reports each `bytes(t)` that is read at a point where `t` is not passed, once for a tensor.
 fn judge_sizes(
     folded: &Expr,
-    formula: &Formula,
-    (checked, branch): (&Checked, &Branch),
+    formula: &FormulaAtPoints<'_>,
+    (checked, at): (&Checked, &TensorsAt),
     reported: &mut Vec<Arc<str>>,
     findings: &mut Findings,
 ) -> bool {
     let mut safe = true;
-    let mut open = vec![folded];
+    let mut open = if formula.reads_sizes { vec![folded] } else { Vec::new() };
+    let is_absent = |name: &str| at.tensors.iter().any(|t| &*t.name == name && t.present == Some(false));
     while let Some(expr) = open.pop() {
         if let ExprKind::Call(call) = &expr.kind
             && &*call.callee.value == "bytes"
             && let [Expr { kind: ExprKind::Name(name), .. }] = call.args.as_slice()
-            && branch.tensor(name).is_some_and(|tensor| tensor.present == Some(false))
+            && is_absent(name)
         {
             safe = false;
             if !reported.contains(name) {
                 reported.push(name.clone());
-                let when = checked.describe(&branch.point);
+                let when = checked.describe(&at.point);
                 let message = format!("`bytes({name})` is read where `{name}` is absent: when {when}");
                 findings
-                    .report(&codes::UNSIZED_TENSOR, expr.range, &*formula.path, &**name, message)
+                    .report(&codes::UNSIZED_TENSOR, expr.range, &*formula.formula.path, &**name, message)
                     .help(format!("write `(bytes({name}) if present({name}) else 0)`"))
                     .instead(format!("(bytes({name}) if present({name}) else 0)"));
             }
@@ -253,9 +292,9 @@ fn judge_sizes(
 }
 
 /// The sum that stands for the bytes at a point; nothing where a tensor's part of it is not decided.
-pub(crate) fn derived(branch: &Branch) -> Option<Vec<Term>> {
+pub(crate) fn derived(tensors: &[BranchTensor]) -> Option<Vec<Term>> {
     let mut terms = Vec::new();
-    for tensor in &branch.tensors {
+    for tensor in tensors {
         if !tensor.present? {
             continue;
         }
@@ -270,7 +309,7 @@ pub(crate) fn derived(branch: &Branch) -> Option<Vec<Term>> {
             }
             TensorRole::Input => (1, 0),
             TensorRole::Output => {
-                let target = tensor.alias.as_deref().and_then(|alias| branch.tensor(alias));
+                let target = tensor.alias.as_deref().and_then(|alias| tensors.iter().find(|t| &*t.name == alias));
                 // The storage of an input that the call writes counts there.
                 if let Some(target) = target
                     && target.present?

@@ -20,6 +20,8 @@ pub(crate) enum Doc {
     Cat(Vec<Doc>),
     /// On one line where that fits; otherwise broken at each of its own places.
     Group(Vec<Doc>),
+    /// A group in brackets, outside of any other: where it follows what is measured, that may end at its first break.
+    Bracket(Vec<Doc>),
     /// Lines of it start four columns further right.
     Indent(Vec<Doc>),
 }
@@ -138,7 +140,7 @@ fn write(out: &mut String, doc: &Doc, indent: usize, width: usize) {
             Doc::IfBroken(_) => {}
             Doc::Cat(items) => stack.extend(items.iter().rev().map(|item| (indent, broken, item))),
             Doc::Indent(items) => stack.extend(items.iter().rev().map(|item| (indent + 4, broken, item))),
-            Doc::Group(items) => {
+            Doc::Group(items) | Doc::Bracket(items) => {
                 let broken = !fits(items, &stack, column, width);
                 stack.extend(items.iter().rev().map(|item| (indent, broken, item)));
             }
@@ -152,7 +154,9 @@ pub(crate) fn flat(doc: &Doc) -> String {
         Doc::Text(text) => text.clone(),
         Doc::Line | Doc::IfBroken(_) => String::new(),
         Doc::Space | Doc::Break => " ".to_owned(),
-        Doc::Cat(items) | Doc::Group(items) | Doc::Indent(items) => items.iter().map(flat).collect(),
+        Doc::Cat(items) | Doc::Group(items) | Doc::Bracket(items) | Doc::Indent(items) => {
+            items.iter().map(flat).collect()
+        }
     }
 }
 
@@ -170,6 +174,7 @@ fn fits(items: &[Doc], rest: &[(usize, bool, &Doc)], mut column: usize, width: u
             Doc::IfBroken(text) if broken => column += text.len(),
             Doc::IfBroken(_) => {}
             Doc::Cat(items) | Doc::Indent(items) => stack.extend(items.iter().rev().map(|item| (broken, item))),
+            Doc::Bracket(items) => stack.extend(items.iter().rev().map(|item| (broken, item))),
             Doc::Group(items) => stack.extend(items.iter().rev().map(|item| (false, item))),
         }
         if column > width {

@@ -1,6 +1,7 @@
 //! `tileops-codegen`: writes the classes of a manifest, or checks that those written are up to date.
 
-use std::collections::BTreeMap;
+mod package;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,6 +12,8 @@ use globset::{Glob, GlobMatcher};
 use tileops_analyzer::analysis::EntryAnalysis;
 use tileops_analyzer::workspace::{SourceFile, Workspace};
 use tileops_codegen::{EmittedFile, Refusal, emit};
+
+use package::Package;
 
 /// Writes an op manifest as plain source: constructor checks, call checks, output shapes, rooflines.
 #[derive(Debug, Parser)]
@@ -138,56 +141,24 @@ fn read_manifest(folder: &Path) -> Result<Vec<SourceFile>> {
     Ok(files)
 }
 
-/// The Python files of the package as they are: their names and texts.
-fn existing(out: &Path, target: tileops_codegen::Target) -> Result<BTreeMap<String, String>> {
-    let mut found = BTreeMap::new();
-    let suffix = format!(".{}", target.extension());
-    let listed = match std::fs::read_dir(out) {
-        Ok(listed) => listed,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
-        Err(error) => return Err(error).with_context(|| format!("cannot list `{}`", out.display())),
-    };
-    for item in listed {
-        let path = item.with_context(|| format!("cannot list `{}`", out.display()))?.path();
-        let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|name| name.ends_with(&suffix)) else {
-            continue;
-        };
-        let text = std::fs::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
-        found.insert(name.to_owned(), String::from_utf8_lossy(&text).into_owned());
-    }
-    Ok(found)
-}
-
-/// The files that an earlier manifest had and this one has not. Where only some modules are written, nothing is known of
-/// the others.
-fn gone<'e>(files: &[EmittedFile], existing: &'e BTreeMap<String, String>, arguments: &Arguments) -> Vec<&'e str> {
-    if arguments.op.is_some() {
-        return Vec::new();
-    }
-    let header = arguments.target.target().header();
-    existing
-        .iter()
-        .filter(|(name, text)| text.starts_with(header) && !files.iter().any(|file| file.path == **name))
-        .map(|(name, _)| name.as_str())
-        .collect()
-}
-
 fn check(files: &[EmittedFile], out: &Path, arguments: &Arguments) -> Result<bool> {
     let target = arguments.target.target();
-    let existing = existing(out, target)?;
+    let package = Package::read(out, target)?;
     let mut stale = false;
     let mut tell = |name: &str, what: &str| {
         stale = true;
         say(&format!("error: `{}` {what}", out.join(name).display()));
     };
     for file in files {
-        match existing.get(&file.path) {
+        match package.text(&file.path) {
             None => tell(&file.path, "is missing"),
             Some(text) if *text != file.text => tell(&file.path, "is not what the manifest gives"),
             Some(_) => {}
         }
     }
-    gone(files, &existing, arguments).into_iter().for_each(|name| tell(name, "has no family in the manifest any more"));
+    for name in gone(files, &package, arguments) {
+        tell(&name, "has no family in the manifest any more");
+    }
     if stale {
         say(&format!(
             "to mend it: tileops-codegen --manifest {} --target {} --out {}",
@@ -199,44 +170,15 @@ fn check(files: &[EmittedFile], out: &Path, arguments: &Arguments) -> Result<boo
     Ok(!stale)
 }
 
+/// The files to remove. Where only some modules are written, nothing is known of the others.
+fn gone(files: &[EmittedFile], package: &Package, arguments: &Arguments) -> Vec<String> {
+    if arguments.op.is_some() { Vec::new() } else { package.gone(files) }
+}
+
 fn write(files: &[EmittedFile], out: &Path, arguments: &Arguments) -> Result<()> {
-    let target = arguments.target.target();
-    std::fs::create_dir_all(out).with_context(|| format!("cannot make `{}`", out.display()))?;
-    let existing = existing(out, target)?;
-    for file in files {
-        let path = out.join(&file.path);
-        match existing.get(&file.path) {
-            Some(text) if *text == file.text => continue,
-            // An empty `__init__.py` is nobody's work.
-            Some(text) if !text.starts_with(target.header()) && !text.trim().is_empty() => {
-                bail!("`{}` was not written by tileops-codegen; move it away or choose another folder", path.display());
-            }
-            _ => {}
-        }
-        // Written beside its place and moved there: no reader ever sees half of it.
-        let mut temporary =
-            tempfile::NamedTempFile::new_in(out).with_context(|| format!("cannot write `{}`", path.display()))?;
-        temporary.write_all(file.text.as_bytes()).with_context(|| format!("cannot write `{}`", path.display()))?;
-        readable(temporary.as_file())?;
-        temporary.persist(&path).with_context(|| format!("cannot write `{}`", path.display()))?;
-    }
-    for name in gone(files, &existing, arguments) {
-        let path = out.join(name);
-        std::fs::remove_file(&path).with_context(|| format!("cannot remove `{}`", path.display()))?;
-    }
-    Ok(())
-}
-
-/// Temporary files are private; what is emitted is for everyone.
-#[cfg(unix)]
-fn readable(file: &std::fs::File) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644)).context("cannot set permissions")
-}
-
-#[cfg(not(unix))]
-fn readable(_: &std::fs::File) -> Result<()> {
-    Ok(())
+    let package = Package::read(out, arguments.target.target())?;
+    let gone = gone(files, &package, arguments);
+    package.replace(files, &gone)
 }
 
 fn print(files: &[EmittedFile], target: tileops_codegen::Target) -> Result<()> {

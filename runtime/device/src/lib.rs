@@ -23,6 +23,7 @@ mod kernel;
 mod library;
 mod matmul;
 mod monitor;
+mod range;
 
 pub use activity::{Activity, Span, SpanKind};
 pub use compiler::{Compiled, Compiler, Resources, resources};

@@ -5,11 +5,13 @@
 //!                                                      exemptions ─────────────────┘
 //! ```
 //!
-//! Nothing here runs anything: the program that does gives this crate the rows that it could run and the text that
-//! Nsight Compute printed.
+//! `launch` is the one room that starts a program; the others judge what they are given: the rows that could be run, and the
+//! text that Nsight Compute printed. `candidates` reads the rows of a manifest.
 
+pub mod candidates;
 pub mod counters;
 pub mod exempt;
+pub mod launch;
 pub mod ncu;
 pub mod plan;
 pub mod report;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use tileops_analyzer::analysis::EntryAnalysis;
 use tileops_analyzer::check::{Anchor, Branch, Place as At, Step, SymbolRole};
 use tileops_analyzer::eval::free_names;
-use tileops_analyzer::expr::{Axis, Expr, ExprKind};
+use tileops_analyzer::expr::{Axis, Expr, ExprKind, Level};
 use tileops_analyzer::lang::{DType, Kind};
 use tileops_analyzer::model::{Condition, Fact, Signature, Tensor, TensorRole};
 
-use super::expr::{Level, Place, Printer, attribute, braced, identifier, parenthesized, string};
+use super::expr::{Place, Printer, attribute, braced, identifier, parenthesized, string};
+use super::outline::bracketed;
 use super::tree::{Arms, branches};
 use super::{declared, header, refuse};
 use crate::layout::{Doc, Stmt, flat};
@@ -81,41 +82,47 @@ pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
 fn presence(tensor: &Tensor, printer: Printer<'_>, body: &mut Vec<Stmt>) {
     let name = &*tensor.name.value;
     let (place, info) = (place_of(tensor), info(name));
-    let read = format!("self._tensor({}, {place})", string(&tensor.path));
+    let read = tensor_of(&tensor.path, &place);
     match &tensor.optional {
         Fact::Valid(Condition::Always(true), _) => {
-            body.push(read_optional(&info, &place, &read));
+            body.push(read_optional(&info, &place, read));
         }
         Fact::Valid(Condition::When(formula), _) => {
             let condition = printer.expr(&formula.expr, Level::Operand);
-            let test = Doc::Cat(vec![Doc::text(format!("({place} is not None) != ")), condition]);
+            let test = Doc::text(format!("if ({place} is not None) != "));
             body.push(Stmt::Block(
-                parenthesized("if ", test, ":", true),
+                Doc::Cat(vec![test, bracketed(condition), Doc::text(":")]),
                 vec![refuse(
                     &format!("{}.optional", tensor.path),
                     &format!("`{name}` is passed exactly where `{}`", braced(&formula.expr.to_string())),
                 )],
             ));
-            body.push(read_optional(&info, &place, &read));
+            body.push(read_optional(&info, &place, read));
         }
         _ => {
             body.push(Stmt::Block(
                 Doc::text(format!("if {place} is None:")),
                 vec![refuse(&tensor.path, &format!("`{name}` is not passed"))],
             ));
-            body.push(Stmt::line(format!("{info} = {read}")));
+            body.push(Stmt::Simple(Doc::Cat(vec![Doc::text(format!("{info} = ")), read])));
         }
     }
 }
 
+/// What is read of the tensor that `path` declares.
+fn tensor_of(path: &str, place: &str) -> Doc {
+    Doc::list("self._tensor(", vec![Doc::text(string(path)), Doc::text(place)], ")")
+}
+
 /// Reads a tensor where it is passed.
-fn read_optional(info: &str, place: &str, read: &str) -> Stmt {
+fn read_optional(info: &str, place: &str, read: Doc) -> Stmt {
     let value = Doc::Cat(vec![
         Doc::text("None"),
         Doc::Space,
         Doc::text(format!("if {place} is None")),
         Doc::Space,
-        Doc::text(format!("else {read}")),
+        Doc::text("else "),
+        read,
     ]);
     Stmt::Simple(parenthesized(&format!("{info} = "), value, "", true))
 }
@@ -135,7 +142,7 @@ fn remember(analysis: &EntryAnalysis, signature: &Signature, body: &mut Vec<Stmt
         if let Some(output) = buffered {
             let name = &*output.name.value;
             let path = format!("{}.buffer", output.path);
-            body.push(read_optional("out_info", "out", &format!("self._tensor({}, out)", string(&path))));
+            body.push(read_optional("out_info", "out", tensor_of(&path, "out")));
             body.push(Stmt::Block(
                 Doc::text(format!("if out_info is not None and out_info != outputs[{}]:", string(name))),
                 vec![refuse(

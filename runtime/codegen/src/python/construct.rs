@@ -7,7 +7,7 @@ use tileops_analyzer::model::{Condition, Fact, ParamRole};
 
 use super::expr::{Place, Printer, attribute, braced, string, value};
 use super::{header, refuse};
-use crate::layout::{Doc, Stmt};
+use crate::layout::{Doc, Stmt, flat};
 use crate::shared::{can_fail, negated, restrictions};
 
 pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
@@ -113,8 +113,7 @@ fn checks(name: &str, kind: &Kind) -> Result<Vec<Stmt>, String> {
                     .fields
                     .iter()
                     .map(|field| {
-                        let (test, loose) = predicate("v", &field.kind)?;
-                        let _ = loose;
+                        let test = flat(&either(predicate("v", &field.kind)?.0));
                         Ok(Doc::text(format!("{}: lambda v: {test}", string(&field.name))))
                     })
                     .collect::<Result<Vec<Doc>, String>>()?;
@@ -139,26 +138,17 @@ fn checks(name: &str, kind: &Kind) -> Result<Vec<Stmt>, String> {
         }
         return Ok(body);
     }
-    let (test, loose) = predicate(&own, kind)?;
-    if !test.is_empty() {
+    let (tests, loose) = predicate(&own, kind)?;
+    if !tests.is_empty() {
         let header = if loose {
-            let mut tests = Vec::new();
-            // A lambda's own alternatives stay with it.
-            let parts: Vec<&str> = if test.contains("lambda") { vec![&test] } else { test.split(" or ").collect() };
-            for part in parts {
-                if !tests.is_empty() {
-                    tests.extend([Doc::Space, Doc::text("or ")]);
-                }
-                tests.push(Doc::text(part));
-            }
             Doc::Group(vec![
                 Doc::text("if not ("),
-                Doc::Indent(vec![Doc::Line, Doc::Group(tests)]),
+                Doc::Indent(vec![Doc::Line, Doc::Group(vec![either(tests)])]),
                 Doc::Line,
                 Doc::text("):"),
             ])
         } else {
-            Doc::text(format!("if not {test}:"))
+            Doc::Cat(vec![Doc::text("if not "), either(tests), Doc::text(":")])
         };
         body.push(Stmt::Block(
             header,
@@ -185,26 +175,24 @@ fn described(kind: &Kind) -> String {
     }
 }
 
-/// The condition under which `place` holds a value of `kind`, and whether a `not` needs parentheses around it. Empty
-/// where every value is one.
-fn predicate(place: &str, kind: &Kind) -> Result<(String, bool), String> {
-    let simple = |text: String| Ok((text, false));
+/// The conditions of which one holds where `place` holds a value of `kind`, and whether a `not` needs parentheses around
+/// them. None where every value is one.
+fn predicate(place: &str, kind: &Kind) -> Result<(Vec<Doc>, bool), String> {
+    let simple = |text: String| Ok((vec![Doc::text(text)], false));
     match kind {
         Kind::Dim => simple(format!("is_dim({place})")),
         Kind::Int => simple(format!("is_int({place})")),
         Kind::Bool => simple(format!("is_bool({place})")),
         Kind::Float => simple(format!("is_float({place})")),
         Kind::Str => simple(format!("is_str({place})")),
-        Kind::None => Ok((format!("{place} is None"), true)),
+        Kind::None => Ok((vec![Doc::text(format!("{place} is None"))], true)),
         Kind::Enum(literals) => {
-            let texts: Vec<String> = literals.iter().map(|literal| string(literal)).collect();
-            let comma = if texts.len() == 1 { "," } else { "" };
-            Ok((format!("{place} in ({}{comma})", texts.join(", ")), true))
+            let literals = tuple(literals.iter().map(|literal| string(literal)));
+            Ok((vec![Doc::Cat(vec![Doc::text(format!("{place} in ")), literals])], true))
         }
         Kind::DType(set) => {
-            let texts: Vec<String> = set.iter().map(|dtype| string(dtype.name())).collect();
-            let comma = if texts.len() == 1 { "," } else { "" };
-            simple(format!("is_dtype({place}, ({}{comma}))", texts.join(", ")))
+            let set = tuple(set.iter().map(|dtype| string(dtype.name())));
+            Ok((vec![Doc::list("is_dtype(", vec![Doc::text(place), set], ")")], false))
         }
         Kind::Shape => simple(format!("is_seq({place}, is_dim)")),
         Kind::Seq(item, length) => {
@@ -215,22 +203,51 @@ fn predicate(place: &str, kind: &Kind) -> Result<(String, bool), String> {
                 Kind::Bool => "is_bool".to_owned(),
                 Kind::Float => "is_float".to_owned(),
                 Kind::Maybe(inner) if **inner == Kind::Int => "is_int_or_none".to_owned(),
-                other => format!("lambda v: {}", predicate("v", other)?.0),
+                other => format!("lambda v: {}", flat(&either(predicate("v", other)?.0))),
             };
             simple(format!("is_seq({place}, {item}{length})"))
         }
         Kind::Maybe(inner) => {
-            let (test, _) = predicate(place, inner)?;
-            if test.is_empty() { simple(test) } else { Ok((format!("{place} is None or {test}"), true)) }
+            let (mut tests, _) = predicate(place, inner)?;
+            if tests.is_empty() {
+                return Ok((tests, false));
+            }
+            tests.insert(0, Doc::text(format!("{place} is None")));
+            Ok((tests, true))
         }
         Kind::Union(members) => {
-            let tests: Vec<String> =
+            let tests: Vec<Vec<Doc>> =
                 members.iter().map(|member| predicate(place, member).map(|p| p.0)).collect::<Result<_, _>>()?;
-            if tests.iter().any(String::is_empty) { simple(String::new()) } else { Ok((tests.join(" or "), true)) }
+            let any = tests.iter().any(Vec::is_empty);
+            Ok(if any { (Vec::new(), false) } else { (tests.concat(), true) })
         }
-        Kind::Opaque(_) => simple(String::new()),
+        Kind::Opaque(_) => Ok((Vec::new(), false)),
         Kind::Adt(adt, _) => Err(format!("a sequence or union of `{}` has no form in Python", adt.name)),
         Kind::Tensor | Kind::Error => Err("a parameter's type is not known".to_owned()),
+    }
+}
+
+/// The conditions with `or` between them, each on a line where they do not fit on one.
+fn either(tests: Vec<Doc>) -> Doc {
+    let mut docs = Vec::new();
+    for test in tests {
+        if !docs.is_empty() {
+            docs.extend([Doc::Space, Doc::text("or ")]);
+        }
+        docs.push(test);
+    }
+    Doc::Cat(docs)
+}
+
+/// A tuple of literals.
+fn tuple(literals: impl Iterator<Item = String>) -> Doc {
+    let mut literals: Vec<Doc> = literals.map(Doc::text).collect();
+    match (literals.pop(), literals.is_empty()) {
+        (Some(one), true) => Doc::Cat(vec![Doc::text("("), one, Doc::text(",)")]),
+        (last, _) => {
+            literals.extend(last);
+            Doc::display("(", literals, ")")
+        }
     }
 }
 

@@ -1,25 +1,11 @@
 //! Expressions of the manifest as expressions of Python.
 
 use tileops_analyzer::check::{Scope, SymbolRole};
-use tileops_analyzer::expr::{BinaryOp, BoolOp, Call, Expr, ExprKind, UnaryOp};
+use tileops_analyzer::expr::{BoolOp, Call, Expr, ExprKind, Level, UnaryOp};
 use tileops_analyzer::lang::{Constructor, DType, Kind, Value};
 
+use super::outline::{Outline, bracketed};
 use crate::layout::Doc;
-
-/// How tightly an expression binds, loosest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
-    Any,
-    Or,
-    And,
-    Not,
-    Compare,
-    Operand,
-    Sum,
-    Product,
-    Unary,
-    Primary,
-}
 
 /// Python's keywords, and what a parameter cannot be called in `__init__` or as an attribute.
 const KEYWORDS: &[&str] = &[
@@ -208,30 +194,21 @@ pub(crate) struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    fn level(self, expr: &Expr) -> Level {
+    /// How tightly an expression binds as Python writes it.
+    pub(super) fn level(self, expr: &Expr) -> Level {
         match &expr.kind {
-            ExprKind::If { .. } => Level::Any,
             ExprKind::Bools(_, operands) if operands.len() == 1 => {
                 operands.first().map_or(Level::Primary, |e| self.level(e))
             }
-            ExprKind::Bools(_, operands) if operands.is_empty() => Level::Primary,
-            ExprKind::Bools(BoolOp::Or, _) => Level::Or,
-            ExprKind::Bools(BoolOp::And, _) => Level::And,
-            ExprKind::Unary(UnaryOp::Not, _) => Level::Not,
-            ExprKind::Compare(..) => Level::Compare,
-            ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, ..) => Level::Sum,
-            ExprKind::Binary(..) => Level::Product,
-            ExprKind::Unary(UnaryOp::Neg, _) => Level::Unary,
-            ExprKind::Int(value) if *value < 0 => Level::Unary,
-            ExprKind::Float(value) if value.is_sign_negative() => Level::Unary,
+            // `x is not None`
             ExprKind::Call(call) if &*call.callee.value == "present" => Level::Compare,
             ExprKind::Attribute(base, name) if self.is_value(base, &name.value) => self.level(base),
-            _ => Level::Primary,
+            _ => expr.level(),
         }
     }
 
     /// Whether `base.field` is what a `Maybe` holds, which Python writes as the value itself.
-    fn is_value(self, base: &Expr, field: &str) -> bool {
+    pub(super) fn is_value(self, base: &Expr, field: &str) -> bool {
         let own = |kind: &Kind| match kind {
             Kind::Adt(adt, _) => adt.constructors.iter().any(|c| c.field("value").is_some()),
             _ => false,
@@ -250,12 +227,15 @@ impl Printer<'_> {
         Doc::Group(vec![self.bare(expr)])
     }
 
-    /// `prefix`, the expression, `suffix`, as a statement: in parentheses where it needs more than a line.
+    /// `prefix`, the expression, `suffix`, as a statement: where it needs more than a line, broken in its own brackets if
+    /// that does, else in parentheses.
     pub(crate) fn statement(self, prefix: &str, expr: &Expr, suffix: &str) -> Doc {
-        // `not (…)` has its parentheses.
-        let closed = matches!(&expr.kind, ExprKind::Unary(UnaryOp::Not, operand) if self.level(operand) < Level::Not);
-        let loose = self.level(expr) < Level::Primary && !closed;
-        parenthesized(prefix, self.bare(expr), suffix, loose)
+        let doc = self.bare(expr);
+        let loose = self.level(expr) < Level::Primary;
+        if loose && Outline::of(self, expr).breaks_in_brackets() {
+            return Doc::Cat(vec![Doc::text(prefix), bracketed(doc), Doc::text(suffix)]);
+        }
+        parenthesized(prefix, doc, suffix, loose)
     }
 
     fn bare(self, expr: &Expr) -> Doc {
@@ -273,20 +253,19 @@ impl Printer<'_> {
             ExprKind::Unary(UnaryOp::Neg, operand) => Doc::Cat(vec![Doc::text("-"), self.expr(operand, Level::Unary)]),
             ExprKind::Unary(UnaryOp::Not, operand) => Doc::Cat(vec![Doc::text("not "), self.expr(operand, Level::Not)]),
             ExprKind::Binary(op, ..) => {
-                let sums = matches!(op, BinaryOp::Add | BinaryOp::Sub);
+                let own = op.level();
                 // A chain of operators of one precedence is broken at all of them.
                 let mut operands = Vec::new();
                 let mut first = expr;
                 while let ExprKind::Binary(op, left, right) = &first.kind
-                    && matches!(op, BinaryOp::Add | BinaryOp::Sub) == sums
+                    && op.level() == own
                 {
                     operands.push((op, right));
                     first = left;
                 }
-                let (own, tighter) = if sums { (Level::Sum, Level::Product) } else { (Level::Product, Level::Unary) };
                 let mut docs = vec![self.expr(first, own)];
                 for (op, right) in operands.into_iter().rev() {
-                    docs.extend([Doc::Space, Doc::text(format!("{} ", op.as_str())), self.expr(right, tighter)]);
+                    docs.extend([Doc::Space, Doc::text(format!("{} ", op.as_str())), self.expr(right, own.tighter())]);
                 }
                 Doc::Cat(docs)
             }
@@ -294,15 +273,16 @@ impl Printer<'_> {
                 let tighter = match (operands.len(), op) {
                     (0, op) => return Doc::text(if *op == BoolOp::And { "True" } else { "False" }),
                     (1, _) => Level::Any,
-                    (_, BoolOp::Or) => Level::And,
-                    (_, BoolOp::And) => Level::Not,
+                    (_, op) => op.level().tighter(),
                 };
                 let mut docs = Vec::new();
                 for (position, operand) in operands.iter().enumerate() {
                     if position > 0 {
                         docs.extend([Doc::Space, Doc::text(format!("{} ", op.as_str()))]);
                     }
-                    docs.push(self.expr(operand, tighter));
+                    // `and` and `or` of one condition are broken together.
+                    let joins = matches!(operand.kind, ExprKind::Bools(..)) && self.level(operand) >= tighter;
+                    docs.push(if joins { self.bare(operand) } else { self.expr(operand, tighter) });
                 }
                 Doc::Cat(docs)
             }

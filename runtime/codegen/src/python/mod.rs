@@ -3,6 +3,7 @@
 mod check;
 mod construct;
 mod expr;
+mod outline;
 mod roofline;
 mod tree;
 

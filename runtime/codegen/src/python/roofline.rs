@@ -6,6 +6,7 @@ use tileops_analyzer::eval::free_names;
 use tileops_analyzer::roofline::{Bytes, RooflineBody};
 
 use super::expr::{Place, Printer, identifier, string};
+use super::outline::bracketed;
 use super::tree::{Arms, branches};
 use super::{declared, expr};
 use crate::layout::{Doc, Stmt};
@@ -54,20 +55,26 @@ pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
                     Bytes::Formula(formula) => assign("moved", "roofline.bytes", formula),
                     Bytes::Derived(terms) => {
                         let mut docs = Vec::new();
+                        let mut count = 0;
                         for term in terms.iter().filter(|term| term.reads + term.writes > 0) {
-                            if !docs.is_empty() {
+                            if count > 0 {
                                 docs.extend([Doc::Space, Doc::text("+ ")]);
                             }
-                            let size = format!("call.bytes({})", string(&term.tensor));
-                            docs.push(Doc::text(match term.reads + term.writes {
-                                1 => size,
-                                times => format!("{times} * {size}"),
-                            }));
+                            count += 1;
+                            if term.reads + term.writes > 1 {
+                                docs.push(Doc::text(format!("{} * ", term.reads + term.writes)));
+                            }
+                            docs.push(Doc::list("call.bytes(", vec![Doc::text(string(&term.tensor))], ")"));
                         }
                         if docs.is_empty() {
                             docs.push(Doc::text("0"));
                         }
-                        Stmt::Simple(expr::parenthesized("moved = ", Doc::Cat(docs), "", true))
+                        let (name, sum) = ("moved = ", Doc::Cat(docs));
+                        // One operator is not broken at where brackets can be.
+                        Stmt::Simple(match count {
+                            ..=2 => Doc::Cat(vec![Doc::text(name), bracketed(sum)]),
+                            _ => expr::parenthesized(name, sum, "", true),
+                        })
                     }
                 });
                 statements

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tileops_analyzer::analysis::EntryAnalysis;
 use tileops_analyzer::check::{Anchor, Assignment, Branch, Place as At, Point, Step, SymbolRole};
 use tileops_analyzer::eval::free_names;
-use tileops_analyzer::expr::{Axis, Expr, ExprKind};
+use tileops_analyzer::expr::{Axis, Expr, ExprKind, Level};
 use tileops_analyzer::lang::Kind;
 use tileops_analyzer::model::{Condition, Fact, Signature, Tensor, TensorRole};
 
 use super::construct;
-use super::expr::{Before, HELD, Level, Place, Printer, Ty, dtype_path, type_of};
+use super::expr::{Before, HELD, Place, Printer, Ty, dtype_path, type_of};
 use super::names::Names;
 use super::stmt::{Stmt, bind, call, string};
 use super::tree::{Arms, Holder, branches, resolve, settle, unmarked};

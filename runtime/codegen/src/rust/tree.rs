@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tileops_analyzer::check::{Assignment, Point};
+use tileops_analyzer::expr::Level;
 use tileops_analyzer::lang::Value;
 
-use super::expr::{HELD, Level, Place, Printer, Ty, chain, type_of};
+use super::expr::{HELD, Place, Printer, Ty, chain, type_of};
 use super::stmt::{Stmt, free_in, read_by, string};
 use crate::layout::{Doc, flat};
 
