@@ -13,6 +13,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let folder = root().join("tests/defects");
     let mut trials = Vec::new();
+    // Of each case, the severities of what it expects.
+    let mut expected: BTreeMap<String, Vec<Severity>> = BTreeMap::new();
     let mut suites: Vec<_> = fs::read_dir(&folder)
         .expect("the suite's folder can be listed")
         .map(|entry| entry.expect("an item of the suite's folder can be read").path())
@@ -31,6 +33,8 @@ fn main() -> ExitCode {
             *repeats += 1;
             let twice = *repeats > 1;
             let name = format!("{topic}: {}", case.name);
+            let markers = case.files.iter().flat_map(|file| strip(&file.text).markers);
+            expected.insert(name.clone(), markers.map(|marker| marker.severity).collect());
             let place = format!("tests/defects/{topic}.md:{}", case.line + 1);
             trials.push(Trial::test(name, move || {
                 if twice {
@@ -40,7 +44,46 @@ fn main() -> ExitCode {
             }));
         }
     }
+    trials.push(Trial::test("each rule of the language has its cases", move || rules(&expected)));
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Holds `tests/rules.md` against the cases: each rule names some that it accepts and some that it refuses.
+fn rules(expected: &BTreeMap<String, Vec<Severity>>) -> Result<(), Failed> {
+    let text = fs::read_to_string(root().join("tests/rules.md"))?;
+    let mut wrong = String::new();
+    let mut rules = 0;
+    for line in text.lines().filter(|line| line.starts_with("| ")) {
+        // A bar of the rule's own is escaped.
+        let line = line.replace("\\|", "");
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let &[rule, accepts, refuses] = cells.as_slice() else {
+            let _ = writeln!(wrong, "no rule with two cells of cases: {line}");
+            continue;
+        };
+        if rule == "rule" || rule.starts_with("---") {
+            continue;
+        }
+        rules += 1;
+        for (cell, is_refused) in [(accepts, false), (refuses, true)] {
+            for case in cell.split("<br>") {
+                let _ = match expected.get(case) {
+                    None => writeln!(wrong, "{rule}: there is no case `{case}`"),
+                    Some(severities) if is_refused && severities.is_empty() => {
+                        writeln!(wrong, "{rule}: `{case}` refuses nothing")
+                    }
+                    Some(severities) if !is_refused && severities.contains(&Severity::Error) => {
+                        writeln!(wrong, "{rule}: `{case}` has an error")
+                    }
+                    Some(_) => Ok(()),
+                };
+            }
+        }
+    }
+    if rules == 0 {
+        wrong.push_str("tests/rules.md has no rule");
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.into()) }
 }
 
 /// Judges a case, and says what differs from its markers.

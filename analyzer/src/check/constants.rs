@@ -205,7 +205,37 @@ fn outside(builtin: &Builtin, call: &Call, given: &[&Expr], values: &[Vec<Value>
                 into.push(NoValue { range: argument.range, subject: builtin.name.to_owned(), message });
                 return;
             }
+            // Of a sequence some of whose items are open, the others are known.
+            let items = if let ExprKind::Tuple(items) = &argument.kind { items.as_slice() } else { &[] };
+            let known = items.iter().enumerate().filter_map(|(at, item)| Some((at, item, closed(item)?)));
+            let wrong = known
+                .filter(|_| values_of(argument).is_empty())
+                .find_map(|(at, item, value)| Some((item.range, builtin.outside_item(position, at, &value)?)));
+            if let Some((range, why)) = wrong {
+                let message = format!("in `{}`, {why}", builtin.name);
+                into.push(NoValue { range, subject: builtin.name.to_owned(), message });
+                return;
+            }
         }
+    }
+}
+
+/// The value of an expression that reads no name.
+fn closed(expr: &Expr) -> Option<Value> {
+    eval::evaluate(expr, &Nothing).ok()
+}
+
+/// What an invariant of an ADT says of no value at all: parts without a value, and that it never holds.
+pub(crate) fn judge_invariant(invariant: &Expr, path: &str, constructor: &str, findings: &mut Findings) {
+    let mut found = Vec::new();
+    no_values(invariant, &mut found);
+    let path = Arc::from(path);
+    let is_sound = found.is_empty();
+    report(&path, &mut found, findings);
+    if is_sound && eval::fold(invariant, &Nothing).kind == ExprKind::Bool(false) {
+        let message = "this invariant never holds";
+        let help = format!("no `{constructor}` satisfies it; correct or remove it");
+        findings.report(&codes::EMPTY_DOMAIN, invariant.range, &*path, "invariant", message).help(help);
     }
 }
 

@@ -29,6 +29,7 @@ mod view;
 
 pub use attributes::withdraw_fields;
 pub use branch::{Branch, BranchCall, BranchRule, BranchTensor};
+pub(crate) use constants::judge_invariant;
 pub use discriminants::discriminants;
 pub(crate) use facts::{reads, shape_reads, tensors};
 pub(crate) use infer::CallRole;
@@ -40,8 +41,8 @@ pub use point::{Assignment, Discriminant, DiscriminantKind, Point};
 pub use scope::{FamilySymbol, Scope, Symbol, SymbolRole};
 pub use signature::{Checked, check_signature};
 pub use types::{kind_of_formal, kind_of_index, kind_of_type, union_of};
-pub(crate) use view::TensorsAt;
 pub use value::{ValueProblem, value_of_index, value_of_node};
+pub(crate) use view::TensorsAt;
 
 #[cfg(test)]
 mod tests;

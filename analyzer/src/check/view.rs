@@ -7,7 +7,9 @@ use super::coverage::{Applied, Scrutinee};
 use super::families;
 use super::linear;
 use super::plan::{Anchor, Place, Plan, Step};
-use super::sheet::{Application, AxisItem, Bits, CallItem, Completed, Item, PointEnvironment, ShapeSheet, Sheet, Sym, When};
+use super::sheet::{
+    Application, AxisItem, Bits, CallItem, Completed, Item, PointEnvironment, ShapeSheet, Sheet, Sym, When,
+};
 use super::{Branch, BranchCall, BranchRule, BranchTensor, Point, SymbolRole};
 use crate::eval::Environment;
 use crate::expr::{Axis, Expr, ExprKind};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::check::{Inference, Position, Scope, Symbol, SymbolRole};
+use crate::check::{Inference, Position, Scope, Symbol, SymbolRole, judge_invariant};
 use crate::defect::Findings;
 use crate::lang::{Adt, AdtTable};
 use crate::model::read_types;
@@ -189,6 +189,9 @@ fn check_invariants(adt: &Adt, start: TextSize, findings: &mut Findings) {
         let path = format!("adts.{}.sum.{}.invariant", adt.name, constructor.name);
         let mut found = Findings::default();
         Inference::new(&scope, Position::Refinement, &path, &mut found).condition(invariant, "an invariant");
+        if found.defects.is_empty() {
+            judge_invariant(invariant, &path, &constructor.name, &mut found);
+        }
         super::rebase(&mut found, start);
         findings.append(found);
     }

@@ -54,14 +54,17 @@ impl Package {
     /// Puts `files` where they belong, and removes those called `gone`; a file that says the same is not touched. Where
     /// that cannot be done, nothing is changed.
     pub(crate) fn replace(&self, files: &[EmittedFile], gone: &[String]) -> Result<()> {
-        let changed: Vec<&EmittedFile> =
-            files.iter().filter(|file| self.files.get(&file.path).is_none_or(|text| *text != file.text.as_bytes())).collect();
+        let changed: Vec<&EmittedFile> = files
+            .iter()
+            .filter(|file| self.files.get(&file.path).is_none_or(|text| *text != file.text.as_bytes()))
+            .collect();
         let header = self.target.header().as_bytes();
         for file in &changed {
             // An empty `__init__.py` is nobody's work.
-            let foreign = self.files.get(&file.path).is_some_and(|text| {
-                !text.starts_with(header) && !text.iter().all(u8::is_ascii_whitespace)
-            });
+            let foreign = self
+                .files
+                .get(&file.path)
+                .is_some_and(|text| !text.starts_with(header) && !text.iter().all(u8::is_ascii_whitespace));
             if foreign {
                 bail!(
                     "`{}` was not written by tileops-codegen; move it away or choose another folder",
@@ -114,7 +117,8 @@ impl Package {
     fn restore(&self, name: &str) -> Result<()> {
         let path = self.folder.join(name);
         let restored = match self.files.get(name) {
-            Some(text) => stage(&self.folder, text).and_then(|file| Ok(file.persist(&path).map(drop).map_err(|error| error.error)?)),
+            Some(text) => stage(&self.folder, text)
+                .and_then(|file| Ok(file.persist(&path).map(drop).map_err(|error| error.error)?)),
             None => std::fs::remove_file(&path).map_err(Into::into),
         };
         restored.with_context(|| format!("cannot put back `{}` as it was", path.display()))

@@ -95,6 +95,14 @@ impl Parameter {
     }
 }
 
+fn least_in_words(least: i128) -> String {
+    match least {
+        0 => "non-negative".to_owned(),
+        1 => "positive".to_owned(),
+        least => format!("{least} or more"),
+    }
+}
+
 impl Builtin {
     /// Why the parameter at `position` does not admit `value`; `other` gives the values of the other parameters, where they
     /// are known. What depends on more than that is left to the implementation.
@@ -107,18 +115,12 @@ impl Builtin {
         let parameter = self.params.get(position)?;
         let name = parameter.name;
         if let Some(least) = parameter.least {
-            let due = match least {
-                0 => "non-negative".to_owned(),
-                1 => "positive".to_owned(),
-                least => format!("{least} or more"),
-            };
-            let below = |value: &Value| value.as_int().filter(|value| *value < least);
-            if let Some(found) = below(value) {
-                return Some(DomainError(format!("`{name}` is {found}, and must be {due}")));
+            if let Some(found) = value.as_int().filter(|value| *value < least) {
+                return Some(DomainError(format!("`{name}` is {found}, and must be {}", least_in_words(least))));
             }
-            let items = value.as_seq().unwrap_or_default().iter().enumerate();
-            if let Some((i, found)) = items.filter_map(|(i, item)| Some((i, below(item)?))).next() {
-                return Some(DomainError(format!("`{name}[{i}]` is {found}, and must be {due}")));
+            let mut items = value.as_seq().unwrap_or_default().iter().enumerate();
+            if let Some(error) = items.find_map(|(i, item)| self.outside_item(position, i, item)) {
+                return Some(error);
             }
         }
         if let (Some(most), Some(value)) = (parameter.most, value.as_int()) {
@@ -132,6 +134,14 @@ impl Builtin {
             }
         }
         None
+    }
+
+    /// Why item `at` of the sequence that the parameter at `position` takes lies outside its domain.
+    pub fn outside_item(&self, position: usize, at: usize, item: &Value) -> Option<DomainError> {
+        let parameter = self.params.get(position)?;
+        let (least, name) = (parameter.least?, parameter.name);
+        let found = item.as_int().filter(|value| *value < least)?;
+        Some(DomainError(format!("`{name}[{at}]` is {found}, and must be {}", least_in_words(least))))
     }
 }
 

@@ -126,7 +126,11 @@ pub(super) fn wrong_form(slot: Slot<'_>, findings: &mut Findings) {
     // One text, written without the list that it is due in.
     let lone = slot.expects.starts_with("a list of") && slot.node.as_str().is_some();
     let wants_text = slot.expects.ends_with("in a string") || slot.expects == "a string";
-    let quoted = if wants_text && !is_null { flow(slot.node, 0).filter(|text| !text.trim().is_empty()) } else { None };
+    // `true` in quotes is a name that nothing declares; no expression is meant by it.
+    let is_bool = matches!(slot.node.as_scalar(), Some(scalar) if matches!(scalar.value, ScalarValue::Bool(_)));
+    let is_no_text = is_null || (is_bool && slot.expects.ends_with("in a string"));
+    let quoted =
+        if wants_text && !is_no_text { flow(slot.node, 0).filter(|text| !text.trim().is_empty()) } else { None };
     let help = match quoted {
         Some(text) if lone => format!("make it a list: `{key}: [\"{text}\"]`"),
         Some(text) if is_item => format!("quote it: `\"{text}\"`"),

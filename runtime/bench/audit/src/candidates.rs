@@ -65,7 +65,11 @@ fn branch(entry: &Entry<'_>, call: &Call, deciding: Option<&BTreeSet<Arc<str>>>)
             Assignment::Present(present) => if present { "passed" } else { "not passed" }.to_owned(),
             Assignment::Constructor { constructor, fields } => {
                 let fields: Vec<String> = fields.iter().map(|(field, value)| format!("{field}: {value}")).collect();
-                if fields.is_empty() { constructor.to_string() } else { format!("{constructor} ({})", fields.join(", ")) }
+                if fields.is_empty() {
+                    constructor.to_string()
+                } else {
+                    format!("{constructor} ({})", fields.join(", "))
+                }
             }
         };
         (name.to_string(), value)

@@ -124,7 +124,11 @@ fn run(arguments: &Arguments) -> Result<u8> {
     let chosen: Vec<Candidate> = rows.iter().filter_map(Priced::candidate).collect();
     let plan = Plan::new(&chosen, arguments.rows);
     if !plan.uncovered.is_empty() {
-        say(&format!("{} branches of formulas have no row among the {} of --rows", plan.uncovered.len(), plan.rows.len()));
+        say(&format!(
+            "{} branches of formulas have no row among the {} of --rows",
+            plan.uncovered.len(),
+            plan.rows.len()
+        ));
     }
     if arguments.list {
         return list(&plan).map(|()| 0);
@@ -161,7 +165,8 @@ fn exemptions(path: Option<&Path>, manifest: &Manifest) -> Result<Exemptions> {
     let Some(path) = path else { return Ok(Exemptions::default()) };
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
     let refused = |errors: Vec<_>| {
-        let lines: Vec<String> = errors.iter().map(|error: &tileops_audit::exempt::ConfigError| error.to_string()).collect();
+        let lines: Vec<String> =
+            errors.iter().map(|error: &tileops_audit::exempt::ConfigError| error.to_string()).collect();
         anyhow::anyhow!("`{}`:\n{}", path.display(), lines.join("\n"))
     };
     let exemptions = Exemptions::from_yaml(&text).map_err(refused)?;
@@ -183,7 +188,8 @@ fn list(plan: &Plan<'_>) -> Result<()> {
 /// Measures the copy, and says what came of it.
 fn check(profiler: &Profiler, folder: &Path, arguments: &Arguments) -> Result<String> {
     let own = std::env::current_exe().context("cannot tell which program this is")?;
-    let given: [OsString; 4] = ["--copy".into(), COPY.to_string().into(), "--device".into(), (&arguments.device).into()];
+    let given: [OsString; 4] =
+        ["--copy".into(), COPY.to_string().into(), "--device".into(), (&arguments.device).into()];
     let finished = profiler.run(folder, &own, &given)?;
     // What Nsight Compute says of permissions is in its table, or among its errors.
     let complaint = finished.complaint.as_deref().unwrap_or_default();

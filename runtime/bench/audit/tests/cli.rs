@@ -29,7 +29,6 @@ read=$(cat "$here/reads/$op")
 } > "$log"
 "#;
 
-
 struct Setting {
     folder: tempfile::TempDir,
 }
@@ -160,7 +159,8 @@ fn what_cannot_be_done_is_said() {
         assert!(code == Some(2) && error.contains(part), "{arguments:?}: {error}");
     }
     let exempt = setting.path("exempt.yaml");
-    fs::write(&exempt, "exemptions: [{op: QuickGeluFwdOp, when: Q > 1, reason: why}]\n").expect("a file can be written");
+    fs::write(&exempt, "exemptions: [{op: QuickGeluFwdOp, when: Q > 1, reason: why}]\n")
+        .expect("a file can be written");
     let (code, _, error) = setting.run(&["--list", "--exempt", &exempt.display().to_string()]);
     assert!(code == Some(2) && error.contains("`Q` is no parameter"), "{error}");
 }

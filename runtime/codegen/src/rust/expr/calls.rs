@@ -3,10 +3,10 @@
 use tileops_analyzer::check::SymbolRole;
 use tileops_analyzer::expr::{Call, Expr, ExprKind, Level};
 
+use super::super::stmt::{Stmt, call, call_with_block, read_by, string};
 use super::code::{some, strip_reference};
 use super::{Code, Form, Place, Printed, Printer, Ty, checked, type_of};
 use crate::layout::Doc;
-use super::super::stmt::{Stmt, call, call_with_block, read_by, string};
 
 impl Printer<'_> {
     pub(super) fn call(&self, called: &Call) -> Printed {

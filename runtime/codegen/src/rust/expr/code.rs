@@ -3,8 +3,8 @@
 use tileops_analyzer::expr::{BinaryOp, BoolOp, Level};
 use tileops_analyzer::lang::DType;
 
-use crate::layout::{Doc, flat};
 use super::super::stmt::call;
+use crate::layout::{Doc, flat};
 
 /// What an expression is in Rust.
 #[derive(Debug, Clone, PartialEq)]
@@ -212,4 +212,3 @@ pub(super) fn comparison(sign: &str, a: Code, b: Code) -> Code {
     ]);
     Code::new(doc, Level::Compare, Ty::Bool)
 }
-

@@ -3,10 +3,10 @@
 use tileops_analyzer::expr::{Expr, ExprKind, Level};
 use tileops_analyzer::lang::DType;
 
+use super::super::stmt::call;
 use super::code::strip_reference;
 use super::{Code, Form, Printed, Printer, Ty, dtype_path};
 use crate::layout::{Doc, flat};
-use super::super::stmt::call;
 
 impl Printer<'_> {
     pub(crate) fn number(&self, expr: &Expr) -> Printed {

@@ -4,10 +4,10 @@ use tileops_analyzer::expr::{BinaryOp, BoolOp, CompareOp, Expr, ExprKind, Level}
 use tileops_analyzer::lang::DType;
 use tileops_analyzer::text::Spanned;
 
+use super::super::stmt::{Stmt, call};
 use super::code::{comparison, infix, integer, joined, negated, prefixed, strip_reference};
 use super::{Code, Form, Printed, Printer, Ty, checked, dtype_path};
 use crate::layout::{Doc, flat};
-use super::super::stmt::{Stmt, call};
 
 impl Printer<'_> {
     pub(super) fn binary(&self, op: BinaryOp, left: &Expr, right: &Expr) -> Printed {
