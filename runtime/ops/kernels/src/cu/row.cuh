@@ -120,6 +120,8 @@ template <int SLOT, bool FIRST, typename V, typename Op> __device__ __forceinlin
   return value;
 }
 
+#ifdef ROWS
+
 // The lanes of a warp that share a row.
 constexpr int LANES = GROUP < 32 ? GROUP : 32;
 
@@ -189,5 +191,7 @@ __device__ __forceinline__ long long row_of_group() {
   if constexpr (GROUP <= 32) return static_cast<long long>(blockIdx.x) * ROWS + threadIdx.x / GROUP;
   else return blockIdx.x / CLUSTER;
 }
+
+#endif
 
 #endif

@@ -6,16 +6,23 @@ mod elementwise;
 mod embedding;
 mod gated;
 mod gemm;
+mod loss;
+mod map;
 mod moe;
 mod mse;
 mod norm;
+mod norm_backward;
 mod optimizer;
 mod position;
+mod quantization;
 mod quantized;
+mod reduction;
 mod residual;
 mod rope;
 mod rows;
+mod scan;
 mod softmax;
+mod statistics;
 mod unary;
 
 use tileops_ops::{CheckedCall, OpError};
@@ -33,15 +40,21 @@ pub const PLANNERS: &[&[(&str, Planner)]] = &[
     embedding::PLANNERS,
     gated::PLANNERS,
     gemm::PLANNERS,
+    loss::PLANNERS,
     moe::PLANNERS,
     mse::PLANNERS,
     norm::PLANNERS,
+    norm_backward::PLANNERS,
     optimizer::PLANNERS,
     position::PLANNERS,
+    quantization::PLANNERS,
     quantized::PLANNERS,
+    reduction::PLANNERS,
     residual::PLANNERS,
     rope::PLANNERS,
+    scan::PLANNERS,
     softmax::PLANNERS,
+    statistics::PLANNERS,
     unary::PLANNERS,
 ];
 

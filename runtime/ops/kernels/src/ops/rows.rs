@@ -44,6 +44,8 @@ pub(crate) struct Rows {
     cluster: i64,
     aligned: bool,
     rows: i64,
+    /// Threads that a multiprocessor is to have registers for.
+    threads_at_once: i64,
 }
 
 impl Rows {
@@ -53,8 +55,9 @@ impl Rows {
         let aligned = columns % lanes == 0;
         // A row that starts within a vector may touch one more.
         let needed = if aligned { columns / lanes } else { (columns + 2 * lanes - 2) / lanes };
-        let place =
-            |vectors, group, in_block, cluster| Some(Rows { lanes, vectors, group, in_block, cluster, aligned, rows });
+        let place = |vectors, group, in_block, cluster| {
+            Some(Rows { lanes, vectors, group, in_block, cluster, aligned, rows, threads_at_once: 1024 })
+        };
         if i32::try_from(columns).is_err() {
             return None;
         }
@@ -83,6 +86,27 @@ impl Rows {
         (threads(vectors) <= 1024).then(|| place(vectors, threads(vectors), 1, cluster)).flatten()
     }
 
+    /// Rows of any length, cut into chunks of a block each; and how many chunks there are.
+    pub(crate) fn chunked(rows: i64, columns: i64, lanes: i64) -> (Self, i64) {
+        let (vectors, group) = (4, 512);
+        let chunk = Rows {
+            lanes,
+            vectors,
+            group,
+            in_block: 1,
+            cluster: 1,
+            aligned: columns % lanes == 0,
+            rows,
+            threads_at_once: 1024,
+        };
+        (chunk, (columns + 2 * lanes - 2) / lanes / (vectors * group) + 1)
+    }
+
+    /// The same for a kernel that needs up to 128 registers a thread, instead of 64.
+    pub(crate) fn roomy(self) -> Self {
+        Rows { threads_at_once: 512, ..self }
+    }
+
     /// What `row.cuh` needs to know.
     pub(crate) fn define(&self, source: Source) -> Source {
         let threads = self.group * self.in_block;
@@ -93,7 +117,7 @@ impl Rows {
             .define("ROWS", self.in_block)
             .define("CLUSTER", self.cluster)
             .define("ALIGNED", i32::from(self.aligned))
-            .define("MIN_BLOCKS", (1024 / threads).max(1))
+            .define("MIN_BLOCKS", (self.threads_at_once / threads).max(1))
     }
 
     /// The launch.

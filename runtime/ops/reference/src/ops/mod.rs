@@ -9,15 +9,21 @@ mod embedding;
 mod facts;
 mod gated;
 mod gemm;
+mod loss;
 mod moe;
 mod mse;
 mod norm;
+mod norm_backward;
 mod optimizer;
 mod position;
+mod quantization;
 mod quantized;
+mod reduction;
 mod residual;
 mod rope;
+mod scan;
 mod softmax;
+mod statistics;
 mod unary;
 
 use crate::units::Reference;
@@ -29,15 +35,21 @@ pub const REFERENCES: &[&[Reference]] = &[
     embedding::REFERENCES,
     gated::REFERENCES,
     gemm::REFERENCES,
+    loss::REFERENCES,
     moe::REFERENCES,
     mse::REFERENCES,
     norm::REFERENCES,
+    norm_backward::REFERENCES,
     optimizer::REFERENCES,
     position::REFERENCES,
+    quantization::REFERENCES,
     quantized::REFERENCES,
+    reduction::REFERENCES,
     residual::REFERENCES,
     rope::REFERENCES,
+    scan::REFERENCES,
     softmax::REFERENCES,
+    statistics::REFERENCES,
     unary::REFERENCES,
 ];
 

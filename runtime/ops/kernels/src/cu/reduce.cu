@@ -1,0 +1,501 @@
+// Reductions over any axes.
+//
+// ELEMENT            of x
+// FIRST, SECOND      of the outputs
+// ACCUMULATOR        which of the accumulators below
+// WIDTH              elements of a vector
+// INDEX              an integer that counts the elements of x
+// PAIRED             1: a second tensor's elements come with those of x
+// POWERED(a)         what the magnitude a adds to `Norm`
+// ROOTED(sum)        what becomes of `Norm`'s sum
+//
+// `reduce_rows`: the last axis is reduced. GROUP threads share an output, ROWS outputs a block for groups within a warp, and
+// `splits` blocks an output. SEGMENTED: other axes are reduced as well. ALIGNED: segments start at multiples of WIDTH.
+// `reduce_columns`: the last axis is kept. A block has TX lanes of WIDTH columns, and TY parts of what is reduced.
+// `reduce_partials`: what the splits of an output have come to.
+
+using T = ELEMENT;
+
+template <typename E> __device__ __forceinline__ bool truth(E x) { return x != E(0); }
+template <> __device__ __forceinline__ bool truth<__half>(__half x) { return to_float(x) != 0.f; }
+template <> __device__ __forceinline__ bool truth<__nv_bfloat16>(__nv_bfloat16 x) { return to_float(x) != 0.f; }
+
+// Which bytes of the word of lanes from `first` on are lanes of from..to.
+__device__ __forceinline__ unsigned inside(int first, int from, int to) {
+  const int skip = min(max(from - first, 0), 4), keep = min(max(to - first, 0), 4);
+  const unsigned low = keep == 4 ? 0xffffffffu : (1u << 8 * keep) - 1;
+  return skip == 4 ? 0 : low >> 8 * skip << 8 * skip;
+}
+
+// What an accumulator finishes with.
+struct Context {
+  FIRST* first;
+  SECOND* second;
+  long long count;   // elements of an output
+  float parameter;
+  const T* x;
+  const long long* target;
+};
+
+// An accumulator has: no elements (`neutral`), one more (`take`: its place among those reduced, and one over how many there
+// are with it), a vector of which some belong (`vector`), what another has (`merge`), and an output (`finish`).
+template <typename Self> struct Taking {
+  template <typename E>
+  __device__ __forceinline__ void vector(const Vector<E, W>& x, long long at, int from, int to) {
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane)
+      if (lane >= from && lane < to) static_cast<Self*>(this)->take(x.at[lane], at + lane, 0.f);
+  }
+};
+
+// Numbers as they are stored: from integers as they are, from floats rounded.
+template <typename Y> __device__ __forceinline__ Y stored(float x) { return from_float<Y>(x); }
+template <typename Y> __device__ __forceinline__ Y stored(long long x) { return static_cast<Y>(x); }
+
+template <bool MEAN> struct Summing : Taking<Summing<MEAN>> {
+  float sum;
+  static __device__ __forceinline__ Summing neutral() { Summing a; a.sum = 0.f; return a; }
+  __device__ __forceinline__ void take(T x, long long, float) { sum += to_float(x); }
+  __device__ __forceinline__ void merge(const Summing& b) { sum += b.sum; }
+  __device__ __forceinline__ void finish(const Context& c, long long at) const {
+    c.first[at] = stored<FIRST>(MEAN ? sum / static_cast<float>(c.count) : sum * c.parameter);
+  }
+};
+using Total = Summing<false>;
+using Mean = Summing<true>;
+
+template <typename A> struct Multiplying : Taking<Multiplying<A>> {
+  A product;
+  static __device__ __forceinline__ Multiplying neutral() { Multiplying a; a.product = A(1); return a; }
+  __device__ __forceinline__ void take(T x, long long, float) { product *= static_cast<A>(x); }
+  __device__ __forceinline__ void merge(const Multiplying& b) { product *= b.product; }
+  __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = stored<FIRST>(product); }
+};
+using Product = Multiplying<float>;
+using WholeProduct = Multiplying<long long>;
+
+// The greatest, or with SIGN = -1 the least. What is not a number is above all.
+template <int SIGN> struct Extreme : Taking<Extreme<SIGN>> {
+  float best;
+  static __device__ __forceinline__ Extreme neutral() { Extreme a; a.best = -INFINITY; return a; }
+  __device__ __forceinline__ void hold(float x) { best = x > best || x != x ? x : best; }
+  __device__ __forceinline__ void take(T x, long long, float) { hold(SIGN * to_float(x)); }
+  __device__ __forceinline__ void merge(const Extreme& b) { hold(b.best); }
+  __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = stored<FIRST>(SIGN * best); }
+};
+using Most = Extreme<1>;
+using Least = Extreme<-1>;
+
+// The same with its place, the lowest of several; `VALUE` also gives the number itself, and then it is the first output.
+template <int SIGN, bool VALUE> struct Placed : Taking<Placed<SIGN, VALUE>> {
+  float best;
+  int pad;
+  long long place;
+  static __device__ __forceinline__ Placed neutral() {
+    Placed a; a.best = -INFINITY; a.pad = 0; a.place = 0x7fffffffffffffffll; return a;
+  }
+  __device__ __forceinline__ void hold(float x, long long at) {
+    const bool number = x == x, held = best == best;
+    const bool better = number ? held && (x > best || (x == best && at < place)) : held || at < place;
+    if (better) { best = x; place = at; }
+  }
+  __device__ __forceinline__ void take(T x, long long at, float) { hold(SIGN * to_float(x), at); }
+  __device__ __forceinline__ void merge(const Placed& b) { hold(b.best, b.place); }
+  __device__ __forceinline__ void finish(const Context& c, long long at) const {
+    if constexpr (VALUE) {
+      c.first[at] = stored<FIRST>(SIGN * best);
+      c.second[at] = stored<SECOND>(place);
+    } else {
+      c.first[at] = stored<FIRST>(place);
+    }
+  }
+};
+using PlaceOfMost = Placed<1, false>;
+using PlaceOfLeast = Placed<-1, false>;
+using MostAndPlace = Placed<1, true>;
+
+// Whether any is true; with ALL, whether none is false.
+template <bool ALL> struct Truth : Taking<Truth<ALL>> {
+  int found;
+  static __device__ __forceinline__ Truth neutral() { Truth a; a.found = 0; return a; }
+  __device__ __forceinline__ void vector(const Vector<T, W>& x, long long at, int from, int to) {
+    if constexpr (sizeof(T) == 1 && W >= 4) {
+      // Four at a time.
+      const unsigned* words = reinterpret_cast<const unsigned*>(&x);
+#pragma unroll
+      for (int word = 0; word < W / 4; ++word) {
+        const unsigned zeros = __vcmpeq4(words[word], 0), those = ALL ? zeros : ~zeros;
+        found |= (those & inside(word * 4, from, to)) != 0;
+      }
+    } else {
+      Taking<Truth>::vector(x, at, from, to);
+    }
+  }
+  __device__ __forceinline__ void take(T x, long long, float) { found |= truth(x) != ALL; }
+  __device__ __forceinline__ void merge(const Truth& b) { found |= b.found; }
+  __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = FIRST((found != 0) != ALL); }
+};
+using Any = Truth<false>;
+using All = Truth<true>;
+
+struct Count : Taking<Count> {
+  long long many;
+  static __device__ __forceinline__ Count neutral() { Count a; a.many = 0; return a; }
+  __device__ __forceinline__ void vector(const Vector<T, W>& x, long long, int from, int to) {
+    int here = 0;
+    if constexpr (sizeof(T) == 1 && W >= 4) {
+      const unsigned* words = reinterpret_cast<const unsigned*>(&x);
+#pragma unroll
+      for (int word = 0; word < W / 4; ++word)
+        here += __popc(__vcmpne4(words[word], 0) & inside(word * 4, from, to)) / 8;
+    } else {
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane)
+        if (lane >= from && lane < to) here += truth(x.at[lane]);
+    }
+    many += here;
+  }
+  __device__ __forceinline__ void take(T x, long long, float) { many += truth(x); }
+  __device__ __forceinline__ void merge(const Count& b) { many += b.many; }
+  __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = stored<FIRST>(many); }
+};
+
+// How many, their mean, and the sum of squared distances from it: merged as Chan, Golub and LeVeque (1979) do.
+template <bool ROOT, bool BOTH> struct Moments {
+  float many, mean, squares;
+  static __device__ __forceinline__ Moments neutral() { return {0.f, 0.f, 0.f}; }
+  __device__ __forceinline__ void take(T x, long long, float inverse) {
+    const float distance = to_float(x) - mean;
+    many += 1.f;
+    mean = fmaf(distance, inverse, mean);
+    squares = fmaf(distance, to_float(x) - mean, squares);
+  }
+  __device__ __forceinline__ void vector(const Vector<T, W>& x, long long, int from, int to) {
+    float sum = 0.f;
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane)
+      if (lane >= from && lane < to) sum += to_float(x.at[lane]);
+    Moments of_vector = {static_cast<float>(min(to, W) - max(from, 0)), 0.f, 0.f};
+    of_vector.mean = __fdividef(sum, of_vector.many);
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane) {
+      const float distance = to_float(x.at[lane]) - of_vector.mean;
+      if (lane >= from && lane < to) of_vector.squares = fmaf(distance, distance, of_vector.squares);
+    }
+    merge(of_vector);
+  }
+  __device__ __forceinline__ void merge(const Moments& b) {
+    const float all = many + b.many, distance = b.mean - mean;
+    const float share = all > 0.f ? __fdividef(b.many, all) : 0.f;
+    mean = fmaf(distance, share, mean);
+    squares += fmaf(distance * distance, many * share, b.squares);
+    many = all;
+  }
+  __device__ __forceinline__ void finish(const Context& c, long long at) const {
+    const float count = static_cast<float>(c.count);
+    const float variance = squares / fmaxf(count - c.parameter, 0.f);
+    c.first[at] = stored<FIRST>(ROOT ? sqrtf(variance) : variance);
+    if constexpr (BOTH) c.second[at] = stored<SECOND>(c.count > 0 ? mean : 0.f / 0.f);
+  }
+};
+using Variance = Moments<false, false>;
+using Deviation = Moments<true, false>;
+using VarianceAndMean = Moments<false, true>;
+
+#ifdef POWERED
+struct Norm : Taking<Norm> {
+  float sum;
+  static __device__ __forceinline__ Norm neutral() { return {{}, 0.f}; }
+  __device__ __forceinline__ void take(T x, long long, float) { const float a = fabsf(to_float(x)); sum += POWERED(a); }
+  __device__ __forceinline__ void merge(const Norm& b) { sum += b.sum; }
+  __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = stored<FIRST>(ROOTED(sum)); }
+};
+#endif
+
+// The greatest magnitude, or with SIGN = -1 the least. Of nothing, zero.
+template <int SIGN> struct Magnitude : Taking<Magnitude<SIGN>> {
+  float best;
+  static __device__ __forceinline__ Magnitude neutral() { Magnitude a; a.best = -INFINITY; return a; }
+  __device__ __forceinline__ void hold(float x) { best = x > best || x != x ? x : best; }
+  __device__ __forceinline__ void take(T x, long long, float) { hold(SIGN * fabsf(to_float(x))); }
+  __device__ __forceinline__ void merge(const Magnitude& b) { hold(b.best); }
+  __device__ __forceinline__ void finish(const Context& c, long long at) const {
+    c.first[at] = stored<FIRST>(c.count > 0 ? SIGN * best : 0.f);
+  }
+};
+using MostMagnitude = Magnitude<1>;
+using LeastMagnitude = Magnitude<-1>;
+
+// The greatest, and the sum of exp(x - greatest), measured from zero where there is nothing but negative infinities.
+struct Mass {
+  float maximum, sum;
+  static __device__ __forceinline__ Mass neutral() { return {-INFINITY, 0.f}; }
+  static __device__ __forceinline__ float power(float x) { return exp2f(x * 1.4426950408889634f); }
+  static __device__ __forceinline__ float finite(float maximum) { return maximum == -INFINITY ? 0.f : maximum; }
+  __device__ __forceinline__ void take(T x, long long, float) { merge({to_float(x), 1.f}); }
+  __device__ __forceinline__ void vector(const Vector<T, W>& x, long long, int from, int to) {
+    float greatest = maximum;
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane)
+      if (lane >= from && lane < to) greatest = fmaxf(greatest, to_float(x.at[lane]));
+    const float base = finite(greatest);
+    sum *= power(maximum - base);
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane)
+      if (lane >= from && lane < to) sum += power(to_float(x.at[lane]) - base);
+    maximum = greatest;
+  }
+  __device__ __forceinline__ void merge(const Mass& b) {
+    const float greatest = fmaxf(maximum, b.maximum), base = finite(greatest);
+    sum = sum * power(maximum - base) + b.sum * power(b.maximum - base);
+    maximum = greatest;
+  }
+  __device__ __forceinline__ float log() const { return maximum + logf(sum); }
+  __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = stored<FIRST>(log()); }
+};
+using LogSumExp = Mass;
+
+// The rows' cross entropies with their targets, smoothed by the parameter.
+struct CrossEntropy {
+  Mass mass;
+  float total;
+  static __device__ __forceinline__ CrossEntropy neutral() { return {Mass::neutral(), 0.f}; }
+  __device__ __forceinline__ void take(T x, long long at, float inverse) {
+    mass.take(x, at, inverse);
+    total += to_float(x);
+  }
+  __device__ __forceinline__ void vector(const Vector<T, W>& x, long long at, int from, int to) {
+    mass.vector(x, at, from, to);
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane)
+      if (lane >= from && lane < to) total += to_float(x.at[lane]);
+  }
+  __device__ __forceinline__ void merge(const CrossEntropy& b) {
+    mass.merge(b.mass);
+    total += b.total;
+  }
+  __device__ __forceinline__ void finish(const Context& c, long long at) const {
+    const float chosen = to_float(c.x[at * c.count + c.target[at]]);
+    const float whole = mass.log(), smoothing = c.parameter;
+    float loss = whole - chosen;
+    if (smoothing != 0.f) loss = (1.f - smoothing) * loss + smoothing * (whole - total / static_cast<float>(c.count));
+    c.first[at] = stored<FIRST>(loss);
+  }
+};
+
+// The place of the greatest, and its log-probability.
+struct Likeliest {
+  Placed<1, false> best;
+  Mass mass;
+  static __device__ __forceinline__ Likeliest neutral() { return {Placed<1, false>::neutral(), Mass::neutral()}; }
+  __device__ __forceinline__ void take(T x, long long at, float inverse) {
+    best.take(x, at, inverse);
+    mass.take(x, at, inverse);
+  }
+  __device__ __forceinline__ void vector(const Vector<T, W>& x, long long at, int from, int to) {
+    best.vector(x, at, from, to);
+    mass.vector(x, at, from, to);
+  }
+  __device__ __forceinline__ void merge(const Likeliest& b) {
+    best.merge(b.best);
+    mass.merge(b.mass);
+  }
+  __device__ __forceinline__ void finish(const Context& c, long long at) const {
+    c.first[at] = stored<FIRST>(best.place);
+    c.second[at] = stored<SECOND>(best.best - mass.log());
+  }
+};
+
+// Sums over pairs of elements.
+template <int WHICH> struct Pairs {
+  float sum;
+  static __device__ __forceinline__ Pairs neutral() { return {0.f}; }
+  __device__ __forceinline__ void pair(T x, T target) {
+    const float input = to_float(x), aim = to_float(target);
+    if constexpr (WHICH == 0) sum += aim > 0.f ? aim * (__logf(aim) - input) : aim == 0.f ? 0.f : 0.f / 0.f;
+    if constexpr (WHICH == 1) sum += expf(aim) * (aim - input);
+  }
+  __device__ __forceinline__ void take(T, long long, float) {}
+  __device__ __forceinline__ void vector(const Vector<T, W>&, long long, int, int) {}
+  __device__ __forceinline__ void merge(const Pairs& b) { sum += b.sum; }
+  __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = stored<FIRST>(sum * c.parameter); }
+};
+using Divergence = Pairs<0>;
+using LogDivergence = Pairs<1>;
+
+using Accumulator = ACCUMULATOR;
+static_assert(sizeof(Accumulator) <= 32, "what a planner makes room for");
+
+struct Merge {
+  static __device__ __forceinline__ Accumulator neutral() { return Accumulator::neutral(); }
+  __device__ __forceinline__ Accumulator operator()(Accumulator a, const Accumulator& b) const {
+    a.merge(b);
+    return a;
+  }
+};
+
+// Axes, the innermost last, with their strides in elements. ONE_REDUCED says that one alone is walked along.
+struct Axes {
+  long long count;
+  long long extent[8];
+  long long stride[8];
+  __device__ __forceinline__ long long offset(INDEX index) const {
+    if (count == 1) return index * stride[0];
+    long long offset = 0;
+    for (int axis = static_cast<int>(count) - 1; axis >= 0; --axis) {
+      const INDEX extent_of_axis = static_cast<INDEX>(extent[axis]), outer = index / extent_of_axis;
+      offset += (index - outer * extent_of_axis) * stride[axis];
+      index = outer;
+    }
+    return offset;
+  }
+  __device__ __forceinline__ long long walked(INDEX index) const {
+    return ONE_REDUCED ? index * stride[0] : offset(index);
+  }
+};
+
+#ifdef GROUP
+
+constexpr int UNROLL = 8;
+
+extern "C" __global__ void __launch_bounds__(GROUP * ROWS)
+reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator* partials, const long long* target,
+            const Axes kept, const Axes reduced, long long segments, long long columns, long long outputs, int splits,
+            float parameter) {
+  const Context context = {first, second, segments * columns, parameter, x, target};
+  long long output = blockIdx.x / splits;
+  if constexpr (GROUP <= 32) output = static_cast<long long>(blockIdx.x) * ROWS + threadIdx.x / GROUP;
+  const int split = GROUP <= 32 ? 0 : blockIdx.x % splits;
+  const bool exists = output < outputs;
+  Accumulator sum = Accumulator::neutral();
+  if (exists) {
+    const long long base = kept.offset(static_cast<INDEX>(output));
+    // Vectors of a segment that starts anywhere, and of all.
+    const INDEX each = static_cast<INDEX>(ALIGNED ? columns / W : columns == 0 ? 0 : (columns + 2 * W - 2) / W);
+    const INDEX all = each * static_cast<INDEX>(segments);
+    const INDEX share = (all / splits / GROUP + 1) * GROUP;
+    const INDEX end = split + 1 == splits ? all : min(all, share * (split + 1));
+    for (INDEX start = share * split + threadIdx.x % GROUP; start < end; start += GROUP * UNROLL) {
+      Vector<T, W> held[UNROLL];
+#if PAIRED
+      Vector<T, W> others[UNROLL];
+#endif
+      long long column[UNROLL];
+#pragma unroll
+      for (int u = 0; u < UNROLL; ++u) {
+        const INDEX index = start + u * GROUP;
+        column[u] = columns;
+        if (index < end) {
+          const INDEX segment = SEGMENTED ? index / each : 0;
+          const long long at = base + (SEGMENTED ? reduced.walked(segment) : 0);
+          column[u] = static_cast<long long>(SEGMENTED ? index - segment * each : index) * W - (ALIGNED ? 0 : at % W);
+          if (ALIGNED || column[u] < columns) {
+            held[u] = *reinterpret_cast<const Vector<T, W>*>(x + at + column[u]);
+#if PAIRED
+            others[u] = *reinterpret_cast<const Vector<T, W>*>(more + at + column[u]);
+#endif
+          }
+        }
+      }
+#pragma unroll
+      for (int u = 0; u < UNROLL; ++u) {
+        if (column[u] < columns) {
+          const int from = ALIGNED ? 0 : static_cast<int>(-column[u]);
+          const int to = ALIGNED ? W : static_cast<int>(min(columns - column[u], static_cast<long long>(W)));
+#if PAIRED
+#pragma unroll
+          for (int lane = 0; lane < W; ++lane)
+            if (lane >= from && lane < to) sum.pair(held[u].at[lane], others[u].at[lane]);
+#else
+          sum.vector(held[u], column[u], from, to);
+#endif
+        }
+      }
+    }
+  }
+  if constexpr (GROUP <= 32) sum = over_lanes<GROUP>(sum, Merge());
+  else sum = over_block<GROUP, 0>(sum, Merge());
+  if (exists && threadIdx.x % GROUP == 0) {
+    if (splits == 1) sum.finish(context, output);
+    else partials[output * splits + split] = sum;
+  }
+}
+
+#endif
+
+#ifdef TX
+
+constexpr int UNROLL = 4;
+
+extern "C" __global__ void __launch_bounds__(TX * TY)
+reduce_columns(const T* x, FIRST* first, SECOND* second, Accumulator* partials, const Axes kept, const Axes reduced,
+               long long count, long long columns, int splits, float parameter) {
+  const Context context = {first, second, count, parameter, x, nullptr};
+  const unsigned split = blockIdx.x % splits, block = blockIdx.x / splits;
+  const unsigned blocks = static_cast<unsigned>((columns + TX * W - 1) / (TX * W));
+  const long long column = block % blocks * static_cast<long long>(TX * W) + threadIdx.x * W, outer = block / blocks;
+  const long long share = (count + splits - 1) / splits, end = min(count, share * (split + 1));
+  Accumulator sums[W];
+#pragma unroll
+  for (int lane = 0; lane < W; ++lane) sums[lane] = Accumulator::neutral();
+  if (column < columns) {
+    const T* from = x + kept.offset(static_cast<INDEX>(outer)) + column;
+    float many = 0.f;
+    for (long long start = share * split + threadIdx.y; start < end; start += TY * UNROLL) {
+      Vector<T, W> held[UNROLL];
+#pragma unroll
+      for (int u = 0; u < UNROLL; ++u)
+        if (start + u * TY < end)
+          held[u] = *reinterpret_cast<const Vector<T, W>*>(from + reduced.walked(static_cast<INDEX>(start + u * TY)));
+#pragma unroll
+      for (int u = 0; u < UNROLL; ++u) {
+        if (start + u * TY < end) {
+          many += 1.f;
+          const float inverse = __frcp_rn(many);
+#pragma unroll
+          for (int lane = 0; lane < W; ++lane) sums[lane].take(held[u].at[lane], start + u * TY, inverse);
+        }
+      }
+    }
+  }
+  if constexpr (TY > 1) {
+    __shared__ __align__(16) unsigned char memory[TY * TX * W * sizeof(Accumulator)];
+    Accumulator* parts = reinterpret_cast<Accumulator*>(memory);
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane) parts[(threadIdx.y * W + lane) * TX + threadIdx.x] = sums[lane];
+    __syncthreads();
+    for (int half = TY / 2; half > 0; half /= 2) {
+      if (threadIdx.y < half) {
+#pragma unroll
+        for (int lane = 0; lane < W; ++lane) {
+          sums[lane].merge(parts[((threadIdx.y + half) * W + lane) * TX + threadIdx.x]);
+          parts[(threadIdx.y * W + lane) * TX + threadIdx.x] = sums[lane];
+        }
+      }
+      __syncthreads();
+    }
+  }
+  if (threadIdx.y == 0 && column < columns) {
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane) {
+      const long long output = outer * columns + column + lane;
+      if (splits == 1) sums[lane].finish(context, output);
+      else partials[output * splits + split] = sums[lane];
+    }
+  }
+}
+
+#endif
+
+// A warp an output.
+extern "C" __global__ void __launch_bounds__(256)
+reduce_partials(const T* x, FIRST* first, SECOND* second, const Accumulator* partials, const long long* target,
+                long long count, long long outputs, int splits, float parameter) {
+  const Context context = {first, second, count, parameter, x, target};
+  const long long output = static_cast<long long>(blockIdx.x) * 8 + threadIdx.x / 32;
+  if (output >= outputs) return;
+  Accumulator sum = Accumulator::neutral();
+  for (int split = threadIdx.x % 32; split < splits; split += 32) sum.merge(partials[output * splits + split]);
+  sum = over_lanes<32>(sum, Merge());
+  if (threadIdx.x % 32 == 0) sum.finish(context, output);
+}

@@ -1,0 +1,383 @@
+//! Reductions over any axes.
+
+use tileops_device::Grid;
+use tileops_ops::{CheckedCall, DType, OpError, Value};
+
+use crate::gpu::Gpu;
+use crate::ops::Planner;
+use crate::ops::rows::{blocks, dividing_lanes, lanes, size};
+use crate::plan::{Arg, Plan};
+use crate::source::Source;
+
+pub(crate) const PLANNERS: &[(&str, Planner)] = &[
+    ("SumFwdOp", |call, gpu| over_axes(call, gpu, Empty::All, &Reduction::by("Total"))),
+    ("MeanFwdOp", |call, gpu| over_axes(call, gpu, Empty::All, &Reduction::by("Mean"))),
+    ("ProdFwdOp", |call, gpu| {
+        let whole = call.dtype("x")? == DType::Int64;
+        over_axes(call, gpu, Empty::All, &Reduction::by(if whole { "WholeProduct" } else { "Product" }))
+    }),
+    ("AmaxFwdOp", |call, gpu| over_axes(call, gpu, Empty::All, &Reduction::by("Most"))),
+    ("AminFwdOp", |call, gpu| over_axes(call, gpu, Empty::All, &Reduction::by("Least"))),
+    ("ArgmaxFwdOp", |call, gpu| over_axes(call, gpu, Empty::All, &Reduction::by("PlaceOfMost"))),
+    ("ArgminFwdOp", |call, gpu| over_axes(call, gpu, Empty::All, &Reduction::by("PlaceOfLeast"))),
+    ("MaxDimFwdOp", |call, gpu| {
+        let both = Reduction { first: "values", second: Some("indices"), ..Reduction::by("MostAndPlace") };
+        over_axes(call, gpu, Empty::All, &both)
+    }),
+    ("AllFwdOp", |call, gpu| over_axes(call, gpu, Empty::None, &Reduction::by("All"))),
+    ("AnyFwdOp", |call, gpu| over_axes(call, gpu, Empty::None, &Reduction::by("Any"))),
+    ("CountNonzeroFwdOp", |call, gpu| over_axes(call, gpu, Empty::All, &Reduction::by("Count"))),
+    ("VarFwdOp", |call, gpu| over_axes(call, gpu, Empty::All, &moments(call, "Variance")?)),
+    ("StdFwdOp", |call, gpu| over_axes(call, gpu, Empty::All, &moments(call, "Deviation")?)),
+    ("VarMeanFwdOp", |call, gpu| {
+        let both = Reduction { first: "var", second: Some("mean"), ..moments(call, "VarianceAndMean")? };
+        over_axes(call, gpu, Empty::All, &both)
+    }),
+    ("VectorNormFwdOp", |call, gpu| over_axes(call, gpu, Empty::All, &norm(call.float("ord")?))),
+    ("LogSumExpFwdOp", |call, gpu| over_axes(call, gpu, Empty::All, &Reduction::by("LogSumExp"))),
+    ("GreedySampleFwdOp", |call, gpu| {
+        let greedy = match call.bool("return_logprobs")? {
+            true => Reduction { first: "token", second: Some("logprob"), ..Reduction::by("Likeliest") },
+            false => Reduction { first: "token", ..Reduction::by("PlaceOfMost") },
+        };
+        let logits = call.tensor("logits")?;
+        let given = Given::new(call, "logits", &greedy)?;
+        reduce(Plan::new(), call.op(), gpu, given, &extents(call, &logits.shape)?, &[false, true], &greedy)
+    }),
+];
+
+const REDUCE: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/reduce.cu"));
+
+/// What an accumulator of `reduce.cu` takes at most, in bytes: it asserts so.
+const ACCUMULATOR_BYTES: i64 = 32;
+
+/// What an empty sequence of axes reduces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Empty {
+    All,
+    None,
+}
+
+/// A reduction, as `reduce.cu` has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Reduction {
+    pub(crate) accumulator: &'static str,
+    pub(crate) first: &'static str,
+    pub(crate) second: Option<&'static str>,
+    pub(crate) parameter: f64,
+    pub(crate) defines: Vec<(&'static str, String)>,
+}
+
+impl Reduction {
+    pub(crate) fn by(accumulator: &'static str) -> Self {
+        Reduction { accumulator, first: "y", second: None, parameter: 1.0, defines: Vec::new() }
+    }
+}
+
+fn moments(call: &CheckedCall, accumulator: &'static str) -> Result<Reduction, OpError> {
+    Ok(Reduction { parameter: call.float("correction")?, ..Reduction::by(accumulator) })
+}
+
+/// The norm of an order: what a magnitude adds, and what becomes of the sum.
+fn norm(order: f64) -> Reduction {
+    let sum = |powered: String, rooted: String| Reduction {
+        defines: vec![("POWERED(a)", powered), ("ROOTED(sum)", rooted)],
+        ..Reduction::by("Norm")
+    };
+    let number = |value: f64| format!("{:?}f", value as f32);
+    match order {
+        f64::INFINITY => Reduction::by("MostMagnitude"),
+        f64::NEG_INFINITY => Reduction::by("LeastMagnitude"),
+        0.0 => sum("(a != 0.f ? 1.f : 0.f)".to_owned(), "(sum)".to_owned()),
+        1.0 => sum("(a)".to_owned(), "(sum)".to_owned()),
+        2.0 => sum("(a * a)".to_owned(), "sqrtf(sum)".to_owned()),
+        3.0 => sum("(a * a * a)".to_owned(), "cbrtf(sum)".to_owned()),
+        _ => sum(format!("powf(a, {})", number(order)), format!("powf(sum, {})", number(1.0 / order))),
+    }
+}
+
+/// What is reduced, and into what.
+pub(crate) struct Given {
+    pub(crate) x: Arg,
+    pub(crate) more: Arg,
+    pub(crate) target: Arg,
+    pub(crate) element: DType,
+    pub(crate) first: (Arg, DType),
+    pub(crate) second: Option<(Arg, DType)>,
+}
+
+impl Given {
+    pub(crate) fn new(call: &CheckedCall, x: &'static str, by: &Reduction) -> Result<Self, OpError> {
+        let second = by.second.map(|name| Ok::<_, OpError>((Arg::Tensor(name), call.dtype(name)?))).transpose()?;
+        Ok(Given {
+            x: Arg::Tensor(x),
+            more: Arg::Null,
+            target: Arg::Null,
+            element: call.dtype(x)?,
+            first: (Arg::Tensor(by.first), call.dtype(by.first)?),
+            second,
+        })
+    }
+}
+
+pub(crate) fn extents(call: &CheckedCall, shape: &[i128]) -> Result<Vec<i64>, OpError> {
+    shape.iter().map(|&extent| size(call.op(), extent)).collect()
+}
+
+/// Which axes of `rank` the parameter `dim` names. A scalar has one axis.
+fn named(call: &CheckedCall, rank: usize, empty: Empty) -> Result<Vec<bool>, OpError> {
+    let rank = rank.max(1);
+    let axes = match call.value("dim")? {
+        Value::None => return Ok(vec![true; rank]),
+        Value::Int(axis) => vec![*axis],
+        value => value.to_ints().unwrap_or_default(),
+    };
+    if axes.is_empty() {
+        return Ok(vec![empty == Empty::All; rank]);
+    }
+    let mut named = vec![false; rank];
+    for axis in axes {
+        let axis = usize::try_from(if axis < 0 { axis + rank as i128 } else { axis }).unwrap_or(0);
+        named[axis.min(rank - 1)] = true;
+    }
+    Ok(named)
+}
+
+fn over_axes(call: &CheckedCall, gpu: &Gpu, empty: Empty, by: &Reduction) -> Result<Plan, OpError> {
+    let mut shape = extents(call, &call.tensor("x")?.shape)?;
+    let named = named(call, shape.len(), empty)?;
+    if shape.is_empty() {
+        shape.push(1);
+    }
+    reduce(Plan::new(), call.op(), gpu, Given::new(call, "x", by)?, &shape, &named, by)
+}
+
+/// The variances and the means over the axes of `shape` that are `reduced`, in single precision.
+pub(crate) fn moments_of(
+    plan: Plan,
+    call: &CheckedCall,
+    gpu: &Gpu,
+    x: &'static str,
+    (variances, means): (Arg, Arg),
+    shape: &[i64],
+    reduced: &[bool],
+) -> Result<Plan, OpError> {
+    let by = Reduction { parameter: 0.0, ..Reduction::by("VarianceAndMean") };
+    let given = Given {
+        x: Arg::Tensor(x),
+        more: Arg::Null,
+        target: Arg::Null,
+        element: call.dtype(x)?,
+        first: (variances, DType::Float32),
+        second: Some((means, DType::Float32)),
+    };
+    reduce(plan, call.op(), gpu, given, shape, reduced, &by)
+}
+
+/// Neighbouring axes that are all reduced, or all kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Part {
+    extent: i64,
+    stride: i64,
+    reduced: bool,
+}
+
+/// The axes in as few parts as there can be, the outermost first. Axes of one element are left out.
+fn collapse(shape: &[i64], reduced: &[bool]) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut stride = 1;
+    for (&extent, &reduced) in shape.iter().zip(reduced).rev() {
+        match parts.last_mut() {
+            _ if extent == 1 => {}
+            Some(part) if part.reduced == reduced => part.extent *= extent,
+            _ => parts.push(Part { extent, stride, reduced }),
+        }
+        stride *= extent;
+    }
+    parts.reverse();
+    parts
+}
+
+/// Parts as `reduce.cu` takes them: how many, their extents, their strides.
+fn axes(op: &'static str, parts: &[Part]) -> Result<Arg, OpError> {
+    const MOST: usize = 8;
+    if parts.len() > MOST {
+        let message = format!("axes that are reduced and kept alternate {} times; a kernel takes {MOST}", parts.len());
+        return Err(OpError::Implementation { op, message });
+    }
+    let mut words = [0_i64; 1 + 2 * MOST];
+    words[0] = parts.len() as i64;
+    for (at, part) in parts.iter().enumerate() {
+        (words[1 + at], words[1 + MOST + at]) = (part.extent, part.stride);
+    }
+    Ok(Arg::Bytes(words.iter().flat_map(|word| word.to_ne_bytes()).collect()))
+}
+
+pub(crate) fn reduce(
+    mut plan: Plan,
+    op: &'static str,
+    gpu: &Gpu,
+    given: Given,
+    shape: &[i64],
+    reduced: &[bool],
+    by: &Reduction,
+) -> Result<Plan, OpError> {
+    let extent_of = |reduced_ones: bool| -> i64 {
+        shape.iter().zip(reduced).filter(|(_, reduced)| **reduced == reduced_ones).map(|(extent, _)| extent).product()
+    };
+    let (outputs, count) = (extent_of(false), extent_of(true));
+    if outputs == 0 {
+        return Ok(plan);
+    }
+    let mut parts = collapse(shape, reduced);
+    let innermost = parts.pop().unwrap_or(Part { extent: 1, stride: 1, reduced: true });
+    let (walked, kept): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(|part| part.reduced);
+    let source = Source::new("reduce.cu", REDUCE);
+    // Booleans are taken as their bytes.
+    let mut source = match given.element {
+        DType::Bool => source.element("ELEMENT", DType::UInt8),
+        element => source.element("ELEMENT", element),
+    };
+    source = source
+        .element("FIRST", given.first.1)
+        .element("SECOND", given.second.as_ref().map_or(DType::Float32, |(_, dtype)| *dtype))
+        .define("ACCUMULATOR", by.accumulator)
+        .define("PAIRED", i32::from(given.more != Arg::Null))
+        .define("ONE_REDUCED", i32::from(walked.len() <= 1))
+        .define("INDEX", if outputs.max(1) * count.max(1) < 1 << 31 { "unsigned int" } else { "long long" });
+    for (name, value) in &by.defines {
+        source = source.define(name, value);
+    }
+    let second = given.second.map_or(Arg::Null, |(second, _)| second);
+    let (first, target, parameter) = (given.first.0, given.target, Arg::F32(by.parameter as f32));
+    let (kept_axes, walked_axes) = (axes(op, &kept)?, axes(op, &walked)?);
+    let segments: i64 = walked.iter().map(|part| part.extent).product();
+    let columns = innermost.extent;
+    let splits;
+    let partials_of = |splits: i64, plan: &mut Plan| match splits {
+        1 => Arg::Null,
+        _ => plan.scratch(usize::try_from(outputs * splits * ACCUMULATOR_BYTES).unwrap_or(usize::MAX)),
+    };
+    let partials;
+    if innermost.reduced {
+        let shape = RowShape::new(outputs, segments, columns, lanes(given.element), gpu);
+        splits = shape.splits;
+        partials = partials_of(splits, &mut plan);
+        source = source
+            .define("WIDTH", lanes(given.element))
+            .define("GROUP", shape.group)
+            .define("ROWS", shape.in_block)
+            .define("SEGMENTED", i32::from(!walked.is_empty()))
+            .define("ALIGNED", i32::from(columns % lanes(given.element) == 0));
+        let arguments = vec![
+            given.x.clone(),
+            given.more,
+            first.clone(),
+            second.clone(),
+            partials.clone(),
+            target.clone(),
+            kept_axes,
+            walked_axes,
+            Arg::I64(segments),
+            Arg::I64(columns),
+            Arg::I64(outputs),
+            Arg::I32(splits as i32),
+            parameter.clone(),
+        ];
+        let grid = Grid::row(blocks(op, shape.blocks)?, (shape.group * shape.in_block) as u32);
+        plan = plan.launch(source.clone(), "reduce_rows", grid, arguments);
+    } else {
+        let width = dividing_lanes(columns, lanes(given.element));
+        let across_all = ((columns / width) as u64).next_power_of_two() as i64;
+        let along = (256 / across_all.min(16)).min((count.max(1) as u64).next_power_of_two() as i64);
+        let across = (256 / along).min(across_all);
+        let whole = outputs / columns * ((columns + across * width - 1) / (across * width));
+        let resident = i64::from(gpu.multiprocessors) * 4;
+        splits = if whole * 2 < resident { (resident / whole).min(count / (along * 4)).max(1) } else { 1 };
+        partials = partials_of(splits, &mut plan);
+        source = source.define("WIDTH", width).define("TX", across).define("TY", along);
+        let arguments = vec![
+            given.x.clone(),
+            first.clone(),
+            second.clone(),
+            partials.clone(),
+            kept_axes,
+            walked_axes,
+            Arg::I64(count),
+            Arg::I64(columns),
+            Arg::I32(splits as i32),
+            parameter.clone(),
+        ];
+        let grid = Grid {
+            blocks: (blocks(op, whole * splits)?, 1, 1),
+            threads: (across as u32, along as u32, 1),
+            shared_bytes: 0,
+        };
+        plan = plan.launch(source.clone(), "reduce_columns", grid, arguments);
+    }
+    if splits == 1 {
+        return Ok(plan);
+    }
+    let arguments = vec![
+        given.x,
+        first,
+        second,
+        partials,
+        target,
+        Arg::I64(count),
+        Arg::I64(outputs),
+        Arg::I32(splits as i32),
+        parameter,
+    ];
+    Ok(plan.launch(source, "reduce_partials", Grid::row(blocks(op, (outputs + 7) / 8)?, 256), arguments))
+}
+
+/// How rows are spread over threads.
+#[derive(Debug, Clone, Copy)]
+struct RowShape {
+    group: i64,
+    in_block: i64,
+    splits: i64,
+    blocks: i64,
+}
+
+impl RowShape {
+    fn new(rows: i64, segments: i64, columns: i64, lanes: i64, gpu: &Gpu) -> Self {
+        let vectors = segments * ((columns + lanes - 1) / lanes);
+        let multiprocessors = i64::from(gpu.multiprocessors);
+        let within_warp = |group: i64| {
+            let in_block = 256 / group;
+            RowShape { group, in_block, splits: 1, blocks: (rows + in_block - 1) / in_block }
+        };
+        if vectors <= 32 {
+            // A vector or two a thread.
+            return within_warp(((vectors + 1) / 2).max(1).unsigned_abs().next_power_of_two() as i64);
+        }
+        if vectors <= 1024 && rows >= multiprocessors * 16 {
+            return within_warp(32);
+        }
+        let group = match vectors {
+            ..1024 => 128,
+            1024..4096 => 256,
+            _ => 512,
+        };
+        // What runs at once, at 64 registers a thread: no more blocks than that, so that none runs alone at the end.
+        let resident = multiprocessors * 1024 / group;
+        let splits = (resident / rows).min(vectors / (group * 2)).max(1);
+        RowShape { group, in_block: 1, splits, blocks: rows * splits }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_collapse_into_as_few_as_there_can_be() {
+        let part = |extent, stride, reduced| Part { extent, stride, reduced };
+        let channels = collapse(&[64, 256, 56, 56], &[true, false, true, true]);
+        assert_eq!(channels, [part(64, 802_816, true), part(256, 3136, false), part(3136, 1, true)]);
+        assert_eq!(collapse(&[8, 1, 4], &[true, false, true]), [part(32, 1, true)]);
+        assert_eq!(collapse(&[1, 1], &[true, false]), []);
+    }
+}

@@ -1,0 +1,154 @@
+//! Running reductions along one axis.
+
+use tileops_device::Grid;
+use tileops_ops::{CheckedCall, DType, OpError};
+
+use crate::gpu::Gpu;
+use crate::ops::Planner;
+use crate::ops::rows::{Axis, Rows, blocks, dividing_lanes, lanes, size};
+use crate::plan::{Arg, Plan};
+use crate::source::Source;
+
+pub(crate) const PLANNERS: &[(&str, Planner)] = &[
+    ("CumsumFwdOp", |call, gpu| scan(call, gpu, if is_whole(call)? { "WholeSums" } else { "Sums" })),
+    ("CumprodFwdOp", |call, gpu| scan(call, gpu, if is_whole(call)? { "WholeProducts" } else { "Products" })),
+    ("CummaxFwdOp", |call, gpu| scan(call, gpu, if is_whole(call)? { "WholeMaxima" } else { "Maxima" })),
+    ("LogCumsumExpFwdOp", |call, gpu| scan(call, gpu, "LogSums")),
+    ("SegmentSumFwdOp", segment_sum),
+];
+
+const SCAN: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/scan.cu"));
+
+const SEGMENT_SUM: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/segment_sum.cu"));
+
+/// What a state of `scan.cu` takes at most, in bytes: it asserts so.
+const STATE_BYTES: i64 = 16;
+
+fn is_whole(call: &CheckedCall) -> Result<bool, OpError> {
+    Ok(matches!(call.dtype("x")?, DType::Int32 | DType::Int64))
+}
+
+fn scan(call: &CheckedCall, gpu: &Gpu, state: &'static str) -> Result<Plan, OpError> {
+    let op = call.op();
+    let dtype = call.dtype("x")?;
+    let axis = Axis::new(call, &call.shape("x")?, call.int("dim")?.get()?)?;
+    if axis.elements() == 0 {
+        return Ok(Plan::new());
+    }
+    let placed = op == "CummaxFwdOp";
+    let (y, places) = if placed { ("values", Arg::Tensor("indices")) } else { ("y", Arg::Null) };
+    let source = Source::new("scan.cu", SCAN)
+        .element("ELEMENT", dtype)
+        .define("STATE", state)
+        .define("PLACED", i32::from(placed));
+    // What is computed once for all, or for chunks: their totals, what is before each, and then the elements.
+    let launches =
+        |plan: Plan, source: Source, kernel, grid: Grid, chunks: i64, arguments: &dyn Fn(Arg) -> Vec<Arg>| {
+            if chunks == 1 {
+                let source = source.define("LONG", 0).define("TOTALS", 0);
+                return Ok(plan.launch(source, kernel, grid, arguments(Arg::Null)));
+            }
+            let mut plan = plan;
+            let lines = axis.outer * axis.inner;
+            let carries = plan.scratch(usize::try_from(lines * chunks * STATE_BYTES).unwrap_or(usize::MAX));
+            let (totals, last) = (source.clone().define("LONG", 1).define("TOTALS", 1), source.define("LONG", 1));
+            let last = last.define("TOTALS", 0);
+            let between = vec![carries.clone(), Arg::I64(lines), Arg::I64(axis.inner), Arg::I32(chunks as i32)];
+            Ok::<_, OpError>(
+                plan.launch(totals, kernel, grid, arguments(carries.clone()))
+                    .launch(last.clone(), "scan_carries", Grid::row(blocks(op, (lines + 255) / 256)?, 256), between)
+                    .launch(last, kernel, grid, arguments(carries)),
+            )
+        };
+    if axis.inner == 1 && i32::try_from(axis.length).is_ok() {
+        let most = if placed || dtype == DType::Int64 { 4 } else { 8 };
+        let (rows, chunks) = match Rows::new(axis.outer, axis.length, lanes(dtype), most, gpu) {
+            Some(rows) => (rows, 1),
+            None => Rows::chunked(axis.outer, axis.length, lanes(dtype)),
+        };
+        let arguments = |carries: Arg| {
+            vec![
+                Arg::Tensor("x"),
+                Arg::Tensor(y),
+                places.clone(),
+                carries,
+                Arg::I32(axis.length as i32),
+                Arg::I64(axis.outer),
+                Arg::I32(chunks as i32),
+            ]
+        };
+        let rows = rows.roomy();
+        let mut grid = rows.grid(op)?;
+        grid.blocks.0 = blocks(op, i64::from(grid.blocks.0) * chunks)?;
+        return launches(Plan::new(), rows.define(source), "scan_rows", grid, chunks, &arguments);
+    }
+    // Eight bytes a thread: columns are many, and what a thread holds of them is little.
+    let width = dividing_lanes(axis.inner, (lanes(dtype) / 2).max(1));
+    let power = |value: i64| value.max(1).unsigned_abs().next_power_of_two() as i64;
+    let across = power((axis.inner / width).min(16)).min(16);
+    let along = (512 / across).min(power((axis.length + 3) / 4)).min(32);
+    let needed = (axis.length + along - 1) / along;
+    let hold = power(needed.min(16));
+    let parts = (needed + hold - 1) / hold;
+    let (cluster, chunks) = if parts <= 8 { (power(parts), 1) } else { (1, parts) };
+    let count = axis.outer * ((axis.inner + across * width - 1) / (across * width));
+    let grid = Grid {
+        blocks: (blocks(op, count * cluster * chunks)?, 1, 1),
+        threads: (across as u32, along as u32, 1),
+        shared_bytes: 0,
+    };
+    let source = source
+        .define("WIDTH", width)
+        .define("TX", across)
+        .define("TY", along)
+        .define("HOLD", hold)
+        .define("CLUSTER", cluster);
+    let arguments = |carries: Arg| {
+        vec![
+            Arg::Tensor("x"),
+            Arg::Tensor(y),
+            places.clone(),
+            carries,
+            Arg::I64(axis.length),
+            Arg::I64(axis.inner),
+            Arg::I32(i32::try_from(chunks).unwrap_or(i32::MAX)),
+        ]
+    };
+    launches(Plan::new(), source, "scan_columns", grid, chunks, &arguments)
+}
+
+fn segment_sum(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
+    let op = call.op();
+    let extent = |name| size(op, call.int(name)?.get()?);
+    let (rows, segments, columns) = (extent("N")?, extent("R")?, extent("H")?);
+    if segments * columns == 0 {
+        return Ok(Plan::new());
+    }
+    let dtype = call.dtype("x")?;
+    let width = dividing_lanes(columns, lanes(dtype));
+    let whole = segments * ((columns + 16 * width - 1) / (16 * width));
+    // Segments of middling length are split until there is work for all, and each thread still has a few rows.
+    let splits = (i64::from(gpu.multiprocessors) * 4 / whole).min(rows / segments / 64).max(1);
+    let source = Source::new("segment_sum.cu", SEGMENT_SUM).element("ELEMENT", dtype).define("WIDTH", width);
+    let mut plan = Plan::new();
+    let outputs = segments * columns;
+    let sums = match splits {
+        1 => Arg::Tensor("y"),
+        _ => plan.scratch(usize::try_from(outputs * splits * 4).unwrap_or(usize::MAX)),
+    };
+    let arguments = vec![
+        Arg::Tensor("x"),
+        Arg::Tensor("starts"),
+        Arg::Tensor("lengths_of"),
+        sums.clone(),
+        Arg::I64(columns),
+        Arg::I32(splits as i32),
+    ];
+    let grid = Grid { blocks: (blocks(op, whole * splits)?, 1, 1), threads: (16, 16, 1), shared_bytes: 0 };
+    plan = plan.launch(source.clone(), "segment_sum", grid, arguments);
+    if splits == 1 {
+        return Ok(plan);
+    }
+    let arguments = vec![sums, Arg::Tensor("y"), Arg::I64(columns), Arg::I64(outputs), Arg::I32(splits as i32)];
+    Ok(plan.launch(source, "join_splits", Grid::row(blocks(op, (outputs + 255) / 256)?, 256), arguments))
+}

@@ -1,0 +1,227 @@
+//! Norms of groups of channels: batch, group and instance norm.
+
+use tileops_device::Grid;
+use tileops_ops::{CheckedCall, DType, OpError};
+
+use crate::gpu::Gpu;
+use crate::ops::Planner;
+use crate::ops::reduction;
+use crate::ops::rows::{blocks, dividing_lanes, lanes, size};
+use crate::plan::{Arg, Plan};
+use crate::source::Source;
+
+pub(crate) const PLANNERS: &[(&str, Planner)] = &[
+    ("BatchNormFwdOp", batch_norm),
+    ("GroupNormFwdOp", |call, gpu| {
+        let x = Extents::new(call)?;
+        let groups = size(call.op(), call.int("num_groups")?.get()?)?;
+        let channels = x.channels / groups;
+        let layout = Layout {
+            groups: x.batch * groups,
+            group_stride: channels * x.length,
+            segments: channels,
+            stride: x.length,
+            length: x.length,
+            kinds: groups,
+            channels,
+            channel_step: 1,
+        };
+        layout.normalize(call, gpu, &x, &[x.batch * groups, channels * x.length], &[false, true])
+    }),
+    ("InstanceNormFwdOp", |call, gpu| {
+        let x = Extents::new(call)?;
+        let layout = Layout {
+            groups: x.batch * x.channels,
+            group_stride: x.length,
+            segments: 1,
+            stride: 0,
+            length: x.length,
+            kinds: x.channels,
+            channels: 1,
+            channel_step: 0,
+        };
+        layout.normalize(call, gpu, &x, &[x.batch * x.channels, x.length], &[false, true])
+    }),
+];
+
+const STATISTICS: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/statistics.cu"));
+
+/// A block's shared memory, where two are to run at once on a multiprocessor of 228 KiB.
+const SHARED_OF_TWO: i64 = 110 << 10;
+
+/// The extents of x.
+#[derive(Debug, Clone, Copy)]
+struct Extents {
+    batch: i64,
+    channels: i64,
+    /// Elements of a channel of a sample.
+    length: i64,
+}
+
+impl Extents {
+    fn new(call: &CheckedCall) -> Result<Self, OpError> {
+        let shape = &call.tensor("x")?.shape;
+        let extent = |value: i128| size(call.op(), value);
+        Ok(Extents {
+            batch: extent(shape[0])?,
+            channels: extent(shape[1])?,
+            length: extent(shape[2..].iter().product())?,
+        })
+    }
+}
+
+/// Groups, as `statistics.cu` has them.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    groups: i64,
+    group_stride: i64,
+    segments: i64,
+    stride: i64,
+    length: i64,
+    kinds: i64,
+    channels: i64,
+    channel_step: i64,
+}
+
+fn source(call: &CheckedCall, width: i64) -> Result<Source, OpError> {
+    let affine = if call.present("weight")? { call.dtype("weight")? } else { DType::Float32 };
+    Ok(Source::new("statistics.cu", STATISTICS)
+        .element("ELEMENT", call.dtype("x")?)
+        .element("AFFINE", affine)
+        .define("WIDTH", width)
+        // What `row.cuh` has for rows is not used.
+        .define("VECTORS", 1)
+        .define("ROWS", 1)
+        .define("ALIGNED", 1))
+}
+
+fn batch_norm(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
+    let x = Extents::new(call)?;
+    if x.batch * x.channels * x.length == 0 {
+        return Ok(Plan::new());
+    }
+    if !call.bool("training")? {
+        let (means, variances) = (Arg::Tensor("running_mean"), Arg::Tensor("running_var"));
+        return segments(Plan::new(), call, &x, means, variances, 1, x.channels);
+    }
+    let layout = Layout {
+        groups: x.channels,
+        group_stride: x.length,
+        segments: x.batch,
+        stride: x.channels * x.length,
+        length: x.length,
+        kinds: x.channels,
+        channels: 1,
+        channel_step: 0,
+    };
+    layout.normalize(call, gpu, &x, &[x.batch, x.channels, x.length], &[true, false, true])
+}
+
+/// Normalizes by statistics that are known, of segments in the order of memory.
+fn segments(
+    plan: Plan,
+    call: &CheckedCall,
+    x: &Extents,
+    means: Arg,
+    variances: Arg,
+    each: i64,
+    groups: i64,
+) -> Result<Plan, OpError> {
+    let width = dividing_lanes(x.length, lanes(call.dtype("x")?));
+    let chunks = (x.length / width + 511) / 512;
+    let arguments = vec![
+        Arg::Tensor("x"),
+        Arg::Tensor("y"),
+        Arg::Tensor("weight"),
+        Arg::Tensor("bias"),
+        means,
+        variances,
+        Arg::I64(x.length),
+        Arg::I64(each),
+        Arg::I64(groups),
+        Arg::I64(x.channels),
+        Arg::I32(i32::try_from(chunks).unwrap_or(i32::MAX)),
+        Arg::F32(call.float("eps")? as f32),
+    ];
+    let grid = Grid::row(blocks(call.op(), x.batch * x.channels * chunks)?, 256);
+    Ok(plan.launch(source(call, width)?, "normalize_segments", grid, arguments))
+}
+
+impl Layout {
+    /// How many blocks share a group, and the shared memory of each; nothing where the groups are too long to be held.
+    fn held(&self, bytes: i64, width: i64, gpu: &Gpu) -> Option<(i64, u32)> {
+        let vectors = self.segments * self.length / width;
+        let of_block = |cluster: i64| (vectors + cluster - 1) / cluster * width * bytes;
+        let at_most = |limit: i64| [1, 2, 4, 8].into_iter().find(|&cluster| of_block(cluster) <= limit);
+        let mut cluster = at_most(SHARED_OF_TWO).or_else(|| at_most(i64::from(gpu.shared_bytes) - 1024))?;
+        // Few groups: more blocks each.
+        while cluster < 8 && self.groups * cluster < i64::from(gpu.multiprocessors) && of_block(cluster) > 8 << 10 {
+            cluster *= 2;
+        }
+        Some((cluster, of_block(cluster) as u32))
+    }
+
+    /// Normalizes each group by its own statistics, which are those over the axes of `shape` that are `reduced`.
+    fn normalize(
+        &self,
+        call: &CheckedCall,
+        gpu: &Gpu,
+        x: &Extents,
+        shape: &[i64],
+        reduced: &[bool],
+    ) -> Result<Plan, OpError> {
+        let elements: i64 = shape.iter().product();
+        if elements == 0 {
+            return Ok(Plan::new());
+        }
+        let dtype = call.dtype("x")?;
+        let width = dividing_lanes(self.length, lanes(dtype));
+        let running = |name| if call.present("running_mean") == Ok(true) { Arg::Tensor(name) } else { Arg::Null };
+        let momentum = call.float("momentum").unwrap_or(0.0) as f32;
+        let (short, held) = (elements < 1 << 31, self.held(i64::from(dtype.bits()) / 8, width, gpu));
+        if let (true, Some((cluster, shared))) = (short, held) {
+            let source = source(call, width)?.define("GROUP", 512).define("CLUSTER", cluster);
+            let arguments = vec![
+                Arg::Tensor("x"),
+                Arg::Tensor("y"),
+                Arg::Tensor("weight"),
+                Arg::Tensor("bias"),
+                running("running_mean"),
+                running("running_var"),
+                Arg::I64(self.group_stride),
+                Arg::I64(self.stride),
+                // Less than the elements, which fit.
+                Arg::I32(self.segments as i32),
+                Arg::I32(self.length as i32),
+                Arg::I32(self.kinds as i32),
+                Arg::I32(self.channels as i32),
+                Arg::I32(self.channel_step as i32),
+                Arg::F32(call.float("eps")? as f32),
+                Arg::F32(momentum),
+            ];
+            let grid = Grid::row(blocks(call.op(), self.groups * cluster)?, 512).shared(shared);
+            return Ok(Plan::new().launch(source, "normalize_groups", grid, arguments));
+        }
+        let mut plan = Plan::new();
+        let of_groups = usize::try_from(self.groups).unwrap_or(0) * 4;
+        let (variances, means) = (plan.scratch(of_groups), plan.scratch(of_groups));
+        plan = reduction::moments_of(plan, call, gpu, "x", (variances.clone(), means.clone()), shape, reduced)?;
+        if running("running_mean") != Arg::Null {
+            let count = elements / self.groups;
+            let arguments = vec![
+                Arg::Tensor("running_mean"),
+                Arg::Tensor("running_var"),
+                means.clone(),
+                variances.clone(),
+                Arg::I32(i32::try_from(self.groups).unwrap_or(i32::MAX)),
+                Arg::F32(momentum),
+                Arg::F32(count as f32),
+            ];
+            let grid = Grid::row(blocks(call.op(), (self.groups + 255) / 256)?, 256);
+            plan = plan.launch(source(call, width)?, "update_running", grid, arguments);
+        }
+        // In the order of memory: a batch norm's channels alternate, and other groups' channels are neighbours.
+        let each = if reduced[0] { 1 } else { self.segments };
+        segments(plan, call, x, means, variances, each, self.groups)
+    }
+}
