@@ -210,3 +210,16 @@ fn gradients_of_a_norm_are_those_of_its_differences() {
     near(&out[1], &[0, 1, 2].map(|at| dy[at] * (x[at] - mean) * rstd));
     near(&out[2], &dy);
 }
+
+#[test]
+fn the_greatest_come_in_their_order() {
+    let x = floats(&[1, 5], &[1.0, 3.0, f64::NAN, 3.0, 2.0]);
+    let top = |k: i128, largest: bool| {
+        let params = Params::new().with("k", Value::Int(k)).with("largest", Value::Bool(largest));
+        call("TopKFwdOp", params, &[("x", &x)])
+    };
+    let greatest = top(4, true);
+    near(&greatest[0], &[f64::NAN, 3.0, 3.0, 2.0]);
+    assert_eq!(greatest[1], [2.0, 1.0, 3.0, 4.0]);
+    assert_eq!(top(3, false)[1], [0.0, 4.0, 1.0]);
+}

@@ -356,7 +356,7 @@ struct Axes {
 
 #ifdef GROUP
 
-constexpr int UNROLL = 8;
+constexpr int UNROLL = PAIRED ? 4 : 8;
 
 extern "C" __global__ void __launch_bounds__(GROUP * ROWS)
 reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator* partials, const long long* target,

@@ -23,6 +23,7 @@ mod rows;
 mod scan;
 mod softmax;
 mod statistics;
+mod topk;
 mod unary;
 
 use tileops_ops::{CheckedCall, OpError};
@@ -55,6 +56,7 @@ pub const PLANNERS: &[&[(&str, Planner)]] = &[
     scan::PLANNERS,
     softmax::PLANNERS,
     statistics::PLANNERS,
+    topk::PLANNERS,
     unary::PLANNERS,
 ];
 

@@ -24,6 +24,7 @@ mod rope;
 mod scan;
 mod softmax;
 mod statistics;
+mod topk;
 mod unary;
 
 use crate::units::Reference;
@@ -50,6 +51,7 @@ pub const REFERENCES: &[&[Reference]] = &[
     scan::REFERENCES,
     softmax::REFERENCES,
     statistics::REFERENCES,
+    topk::REFERENCES,
     unary::REFERENCES,
 ];
 
