@@ -5,8 +5,10 @@
 //!
 //! A timed run is a parent and a child process an op. The parent ([`supervise`]) picks rows ([`select`]), starts children,
 //! and appends their records ([`store`]); a child ([`worker`]) draws a row's inputs ([`inputs`]) on a [`machine`], holds the
-//! op's output to the reference ([`judge`]), and then, where it is right, takes samples ([`sample`]).
+//! op's output to the reference ([`judge`]), and then, where it is right, takes samples ([`sample`]). Beside them a process
+//! compiles the kernels of the rows to come ([`ahead`]).
 
+pub mod ahead;
 pub mod fault;
 pub mod inputs;
 pub mod judge;

@@ -16,7 +16,7 @@ use tileops_bench::select::{Filter, Partition, Selection};
 use tileops_bench::store::{Store, of_partition, print, replace};
 use tileops_bench::supervise::{self, Options};
 use tileops_bench::tell::{Progress, say, split};
-use tileops_bench::{price, worker};
+use tileops_bench::{ahead, price, worker};
 use tileops_ops::generated::REGISTRY;
 use tileops_record::Run;
 
@@ -74,6 +74,9 @@ struct Arguments {
     /// What a child is started with
     #[arg(long, hide = true)]
     worker: bool,
+    /// What the process that compiles is started with
+    #[arg(long, hide = true)]
+    compile_ahead: bool,
 }
 
 /// Exit codes: 0 every row has its price or time, 1 a row has none (its record says why), 2 the program could not do its
@@ -82,6 +85,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = if arguments.worker {
         worker::run().map(|()| true)
+    } else if arguments.compile_ahead {
+        ahead::run().map(|()| true)
     } else if arguments.price {
         price_rows(&arguments)
     } else {
@@ -186,10 +191,20 @@ fn time_rows(arguments: &Arguments) -> Result<bool> {
         limit,
         faults: arguments.inject.clone(),
     };
+    let ahead = match arguments.device {
+        Which::Cuda(gpu) if rows > 0 => {
+            let cases = |calls: &[&tileops_analyzer::workload::Call]| calls.iter().map(|c| c.case_id.clone()).collect();
+            let ops = selection.ops.iter().map(|selected| (selected.entry.op().to_owned(), cases(&selected.calls)));
+            let manifest = arguments.manifest.clone();
+            Some(ahead::Ahead::start(&ahead::Rows { manifest, gpu, ops: ops.collect() })?)
+        }
+        _ => None,
+    };
     let progress = Progress::new(rows);
     let mut sink = |record: &tileops_record::Record| store.write(record);
     let outcome = supervise::run(&arguments.manifest, &selection.ops, &options, &run, &progress, &mut sink);
     progress.end();
+    drop(ahead);
     let summary = outcome?;
     store.finish()?;
     say(&format!("{} rows of {} ops run, {} without a time", summary.rows, selection.ops.len(), summary.failed));

@@ -55,11 +55,12 @@ impl Manifest {
         Ok(Manifest { workspace, known, analyses: report.analyses })
     }
 
-    /// Reads the entries of `op` alone, of a manifest that [`Manifest::read`] took: nothing is judged again.
-    pub fn read_op(folder: &Path, op: &str) -> Result<Self> {
+    /// Reads the entries of some ops alone, of a manifest that [`Manifest::read`] took: nothing is judged again.
+    pub fn read_some(folder: &Path, is_read: impl Fn(&str) -> bool) -> Result<Self> {
         let workspace = workspace(folder)?;
         let entries = workspace.entries();
-        let known: Vec<usize> = (0..entries.len()).filter(|&at| entries[at].name.as_deref() == Some(op)).collect();
+        let known: Vec<usize> =
+            (0..entries.len()).filter(|&at| entries[at].name.as_deref().is_some_and(&is_read)).collect();
         let analyses = known.iter().map(|&at| workspace.analyze(&entries[at])).collect();
         Ok(Manifest { workspace, known, analyses })
     }

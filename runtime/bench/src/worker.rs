@@ -64,14 +64,9 @@ pub fn run() -> Result<()> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).context("cannot read the job")?;
     let job: Job = serde_json::from_str(&line).context("the job is not one")?;
-    // The parent keeps the pipe open for as long as it lives. A child without a parent ends, also in the middle of a call.
-    std::thread::spawn(|| {
-        let mut rest = Vec::new();
-        let _ = std::io::stdin().lock().read_to_end(&mut rest);
-        std::process::abort();
-    });
+    end_with_parent();
     let taken = || -> Result<(Manifest, Arc<dyn Machine>, &'static Reference)> {
-        let manifest = Manifest::read_op(&job.manifest, &job.op)?;
+        let manifest = Manifest::read_some(&job.manifest, |op| op == job.op)?;
         let reference = tileops_reference::of(&job.op).ok_or_else(|| anyhow!("{} has no reference", job.op))?;
         Ok((manifest, job.which.open()?, reference))
     };
@@ -105,6 +100,16 @@ pub fn run() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Ends this process when its parent has: the parent keeps the pipe of standard input open for as long as it lives. That is
+/// so in the middle of a call, too, which may never return.
+pub fn end_with_parent() {
+    std::thread::spawn(|| {
+        let mut rest = Vec::new();
+        let _ = std::io::stdin().lock().read_to_end(&mut rest);
+        std::process::abort();
+    });
 }
 
 fn tell(message: &Message) -> Result<()> {
