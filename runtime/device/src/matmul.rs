@@ -348,13 +348,25 @@ impl MatrixMultiply {
         use sys::cublasLtMatmulDescAttributes_t as Attribute;
         // The library's A is our B.
         let sides = [
-            (self.product.b, Attribute::CUBLASLT_MATMUL_DESC_TRANSA, Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_MODE),
-            (self.product.a, Attribute::CUBLASLT_MATMUL_DESC_TRANSB, Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_MODE),
+            (
+                self.product.b,
+                Attribute::CUBLASLT_MATMUL_DESC_TRANSA,
+                Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
+                Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+            ),
+            (
+                self.product.a,
+                Attribute::CUBLASLT_MATMUL_DESC_TRANSB,
+                Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_MODE,
+                Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+            ),
         ];
-        for (operand, transpose, mode) in sides {
+        for (operand, transpose, mode, pointer) in sides {
             self.set(transpose, i32::from(operand.transposed))?;
             if let Some(scale) = operand.scale {
                 self.set(mode, scale.code() as i32)?;
+                // The library proposes nothing for scales that it has no address of; each run says its own.
+                self.set(pointer, self.session.0.workspace.address())?;
             }
         }
         if self.product.bias {

@@ -104,6 +104,20 @@ impl Target {
         Target { place: Place::Input, ..Target::output(name) }
     }
 
+    /// With numbers that are rounded to `dtype` on the way, as what one stage stores for the next: their errors reach an
+    /// element as the error of one number of the size `size` would.
+    #[must_use]
+    pub fn rounded(self, dtype: DType, size: f64) -> Self {
+        let half = match dtype {
+            DType::BFloat16 => 2_f64.powi(-8),
+            DType::Float16 => 2_f64.powi(-11),
+            _ => 2_f64.powi(-24),
+        };
+        // As so much more of what is added up, which errs by half a place of single precision.
+        let scale = self.scale + half / 2_f64.powi(-24) * size / (8 * self.terms) as f64;
+        Target { scale, ..self }
+    }
+
     /// With sums of `terms` numbers of the size `scale`.
     #[must_use]
     pub fn sums(self, terms: usize, scale: f64) -> Self {

@@ -40,12 +40,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 experts(const int* ids, int rows, int experts, int* counts, int* offsets, const int* known, int* places, int tile) {
   __shared__ int shared[THREADS / 32];
   const int expert = blockIdx.x;
-  const int each = (rows + THREADS - 1) / THREADS, from = min(threadIdx.x * each, rows), to = min(from + each, rows);
+  // Whole vectors a thread.
+  const int each = (rows + 4 * THREADS - 1) / (4 * THREADS) * 4;
+  const int from = min(static_cast<int>(threadIdx.x) * each, rows), to = min(from + each, rows), whole = from + (to - from) / 4 * 4;
   int mine = 0, less = 0;
-  for (int at = from; at < to; ++at) {
-    const int id = ids[at];
-    mine += id == expert, less += id < expert;
+  const auto count = [&](int id) { mine += id == expert, less += id < expert; };
+#pragma unroll 4
+  for (int at = from; at < whole; at += 4) {
+    const int4 four = __ldg(reinterpret_cast<const int4*>(ids + at));
+    count(four.x), count(four.y), count(four.z), count(four.w);
   }
+  for (int at = whole; at < to; ++at) count(ids[at]);
   const int before = sum_before(mine, shared);
   const int total = sum_of_block(mine, shared);
   int start = sum_of_block(less, shared);
@@ -64,16 +69,23 @@ experts(const int* ids, int rows, int experts, int* counts, int* offsets, const 
 #elif PLACED == 2
   start = expert * tile;
 #endif
+  if (mine == 0) return;
   int next = start + before;
-  for (int at = from; at < to; ++at) {
-    if (ids[at] != expert) continue;
+  const auto put = [&](int at, int id) {
+    if (id != expert) return;
 #if PLACED == 2
     places[at] = next < start + tile ? next : -1;
 #else
     places[at] = next;
 #endif
     ++next;
+  };
+#pragma unroll 4
+  for (int at = from; at < whole; at += 4) {
+    const int4 four = __ldg(reinterpret_cast<const int4*>(ids + at));
+    put(at, four.x), put(at + 1, four.y), put(at + 2, four.z), put(at + 3, four.w);
   }
+  for (int at = whole; at < to; ++at) put(at, ids[at]);
 }
 
 // Each token's row to each of its places.

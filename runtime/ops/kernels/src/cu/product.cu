@@ -38,17 +38,31 @@ rescale(const S* x, const float* a, const float* b, T* y, long long elements, in
 }
 #endif
 
+#ifdef ADD
+// y = a + b.
+extern "C" __global__ void __launch_bounds__(256) add(const S* a, const S* b, T* y, long long elements) {
+  const long long at = first();
+  if (at >= elements) return;
+  const auto x = *reinterpret_cast<const Vector<S, LANES>*>(a + at);
+  const auto z = *reinterpret_cast<const Vector<S, LANES>*>(b + at);
+  Vector<T, LANES> out;
+#pragma unroll
+  for (int lane = 0; lane < LANES; ++lane) out.at[lane] = from_float<T>(to_float(x.at[lane]) + to_float(z.at[lane]));
+  *reinterpret_cast<Vector<T, LANES>*>(y + at) = out;
+}
+#endif
+
 #ifdef ACTIVATION
 __device__ __forceinline__ float activate(float x) { return ACTIVATION; }
 
-// y = ACTIVATION(gate) * up; the two halves may be rows apart.
+// y = ACTIVATION(gate) * up, whose rows are `stride` elements apart. BEHIND says whether a row of `up` is behind the gate's.
 extern "C" __global__ void __launch_bounds__(256)
 gated(const S* gate, const S* up, T* y, long long elements, int columns, int stride) {
   const long long at = first();
   if (at >= elements) return;
   const long long from = at / columns * stride + at % columns;
   const auto g = *reinterpret_cast<const Vector<S, LANES>*>(gate + from);
-  const auto u = *reinterpret_cast<const Vector<S, LANES>*>(up + from);
+  const auto u = *reinterpret_cast<const Vector<S, LANES>*>(up + from + (BEHIND ? columns : 0));
   Vector<T, LANES> out;
 #pragma unroll
   for (int lane = 0; lane < LANES; ++lane) out.at[lane] = from_float<T>(activate(to_float(g.at[lane])) * to_float(u.at[lane]));

@@ -27,3 +27,14 @@ extern "C" __global__ void __launch_bounds__(256) pad(const T* x, T* y, int rows
   const int row = static_cast<int>(at / width), column = static_cast<int>(at % width);
   y[at] = column < columns ? x[static_cast<long long>(row) * columns + column] : T(0);
 }
+
+#ifdef LANES
+// y[i, j, a, b] = x[i, a, j, b]: r of the first two, c of the others. A thread takes LANES.
+extern "C" __global__ void __launch_bounds__(256) swap(const T* x, T* y, long long elements, int r, int c) {
+  const long long at = (static_cast<long long>(blockIdx.x) * 256 + threadIdx.x) * LANES;
+  if (at >= elements) return;
+  const int b = static_cast<int>(at % c), a = static_cast<int>(at / c % c), j = static_cast<int>(at / c / c % r);
+  const long long i = at / c / c / r;
+  *reinterpret_cast<Vector<T, LANES>*>(y + at) = *reinterpret_cast<const Vector<T, LANES>*>(x + ((i * c + a) * r + j) * c + b);
+}
+#endif

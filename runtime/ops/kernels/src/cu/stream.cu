@@ -139,6 +139,12 @@ stream(const T* x, const unsigned char* w, const unsigned char* up, const Scale*
   float sums[TILES][COLUMNS][4] = {};
   for (int first = warp * AT_ONCE; first < steps; first += WARPS * AT_ONCE) {
     uint words[AT_ONCE][TILES][2][WORDS];
+#if FORMAT >= 2
+    Scale scales[AT_ONCE][TILES][2];
+#endif
+#if FORMAT == 2
+    T zeros[AT_ONCE][TILES][2];
+#endif
 #pragma unroll
     for (int step = 0; step < AT_ONCE; ++step) {
       const bool within = (first + step) * STEP + member * DEPTH < k;
@@ -153,6 +159,14 @@ stream(const T* x, const unsigned char* w, const unsigned char* up, const Scale*
 #pragma unroll
             for (int at = 0; at < WORDS; ++at) words[step][tile][half][at] = 0;
           }
+#if FORMAT >= 2
+          // Beyond the end there are zeros to be scaled, by whatever there is.
+          const long long of = static_cast<long long>(numbers[tile][half]) * (k / group) + min(first + step, steps - 1) * STEP / group;
+          scales[step][tile][half] = scale[of];
+#if FORMAT == 2
+          zeros[step][tile][half] = zero[of];
+#endif
+#endif
         }
       }
     }
@@ -202,11 +216,10 @@ stream(const T* x, const unsigned char* w, const unsigned char* up, const Scale*
 #if FORMAT >= 2
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          const long long of = static_cast<long long>(numbers[tile][half]) * (k / group) + (first + step) * STEP / group;
 #if FORMAT == 2
-          const float factor = to_float(scale[of]), from = to_float(zero[of]);
+          const float factor = to_float(scales[step][tile][half]), from = to_float(zeros[step][tile][half]);
 #else
-          const float factor = power_of_two(scale[of]);
+          const float factor = power_of_two(scales[step][tile][half]);
 #endif
 #pragma unroll
           for (int column = 0; column < COLUMNS; ++column) {

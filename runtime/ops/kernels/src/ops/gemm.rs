@@ -116,6 +116,19 @@ pub(crate) fn rescale(
     if elements == 0 { plan } else { plan.launch(source, "rescale", grid(elements, lanes), arguments) }
 }
 
+/// `y = a + b`, element by element.
+pub(crate) fn add(plan: Plan, (a, b): (Arg, Arg), y: Arg, dtype: DType, elements: u64) -> Plan {
+    let lanes = u64::from(128 / dtype.bits());
+    let lanes = if elements.is_multiple_of(lanes) { lanes } else { 1 };
+    let source = Source::new("product.cu", PRODUCT)
+        .element("T", dtype)
+        .element("S", dtype)
+        .define("LANES", lanes)
+        .define("ADD", 1);
+    let arguments = vec![a, b, y, Arg::I64(elements as i64)];
+    if elements == 0 { plan } else { plan.launch(source, "add", grid(elements, lanes), arguments) }
+}
+
 /// What a gated activation does to the gate, as an expression of `x`.
 pub(crate) fn activation(name: &str) -> &'static str {
     match name {
@@ -126,23 +139,33 @@ pub(crate) fn activation(name: &str) -> &'static str {
     }
 }
 
-/// `y = activation(gate) * up`, whose rows are `stride` elements apart.
+/// `y = activation(gate) * up`, whose rows are `stride` elements apart; without a pointer of its own, `up` is in the gate's
+/// rows, behind it.
 pub(crate) fn gated(
     plan: Plan,
-    (gate, up): (Arg, Arg),
+    (gate, up): (Arg, Option<Arg>),
     y: Arg,
-    dtype: DType,
+    (from, to): (DType, DType),
     function: &'static str,
     (rows, columns, stride): (u64, u64, u64),
 ) -> Plan {
-    let lanes = if columns.is_multiple_of(8) && stride.is_multiple_of(8) { 8 } else { 1 };
+    let lanes = u64::from(128 / from.bits());
+    let lanes = if columns.is_multiple_of(lanes) && stride.is_multiple_of(lanes) { lanes } else { 1 };
     let source = Source::new("product.cu", PRODUCT)
-        .element("T", dtype)
-        .element("S", dtype)
+        .element("T", to)
+        .element("S", from)
         .define("LANES", lanes)
+        .define("BEHIND", u8::from(up.is_none()))
         .define("ACTIVATION", function);
     let elements = rows * columns;
-    let arguments = vec![gate, up, y, Arg::I64(elements as i64), Arg::I32(columns as i32), Arg::I32(stride as i32)];
+    let arguments = vec![
+        gate.clone(),
+        up.unwrap_or(gate),
+        y,
+        Arg::I64(elements as i64),
+        Arg::I32(columns as i32),
+        Arg::I32(stride as i32),
+    ];
     if elements == 0 { plan } else { plan.launch(source, "gated", grid(elements, lanes), arguments) }
 }
 
@@ -191,6 +214,7 @@ pub(crate) fn stream(
     let tiles = if is_gated { 2 } else { [4, 2].into_iter().find(|&tiles| m > 1 && fits(tiles)).unwrap_or(1) };
     let at_once = match (weights.depth, tiles) {
         (32, 4) => 1,
+        (32, 1) if columns == 1 => 4,
         (32, _) | (16, 2..) => 2,
         (_, 4) => 2,
         _ => 4,
@@ -333,16 +357,15 @@ fn gate_up(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
         let weights = Streamed { weights: (gate, Some(up)), function: Some(function), ..Streamed::plain(Arg::Null) };
         return Ok(stream(Plan::new(), (x, dtype), weights, y, (m, f, k), gpu));
     }
-    let element = matrix_type(dtype);
-    let product = Product::linear(m, f, k, element, element, Compute::Fp32);
+    // The halves stay as they were summed: rounded, they would be worth less than the result.
+    let product = Product::linear(m, f, k, matrix_type(dtype), MatrixType::Fp32, Compute::Fp32);
     let mut plan = Plan::new();
-    let halves = [(); 2].map(|()| plan.scratch((m * f) as usize * element.bytes()));
-    let [g, u] = halves;
+    let [g, u] = [(); 2].map(|()| plan.scratch(4 * (m * f) as usize));
     let plan = plan.product(Multiply::new(product, x.clone(), gate, g.clone())).product(Multiply::new(
         product,
         x,
         up,
         u.clone(),
     ));
-    Ok(gated(plan, (g, u), y, dtype, function, (m, f, f)))
+    Ok(gated(plan, (g, Some(u)), y, (DType::Float32, dtype), function, (m, f, f)))
 }

@@ -1,11 +1,14 @@
 //! The planners, a room a family.
 
+mod attention;
 mod broadcast;
 mod cache;
 mod elementwise;
 mod embedding;
 mod gated;
 mod gemm;
+mod grouped;
+mod layers;
 mod loss;
 mod map;
 mod moe;
@@ -36,11 +39,14 @@ pub type Planner = fn(&CheckedCall, &Gpu) -> Result<Plan, OpError>;
 
 /// Every planner by its op, a table a family.
 pub const PLANNERS: &[&[(&str, Planner)]] = &[
+    attention::PLANNERS,
     broadcast::PLANNERS,
     cache::PLANNERS,
     embedding::PLANNERS,
     gated::PLANNERS,
     gemm::PLANNERS,
+    grouped::PLANNERS,
+    layers::PLANNERS,
     loss::PLANNERS,
     moe::PLANNERS,
     mse::PLANNERS,

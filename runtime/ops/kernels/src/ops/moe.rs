@@ -152,14 +152,14 @@ fn experts(plan: Plan, source: Source, (rows, experts): (u64, u64), to: Written,
     plan.launch(source, "experts", by_expert(experts, 1), arguments)
 }
 
-/// Each of `n` tokens' rows to its `k` places.
-fn scatter(plan: Plan, source: Source, places: Arg, (n, k): (u64, u64), row_bytes: u64) -> Plan {
+/// Each of `n` tokens' rows to its `k` places in `rows`.
+fn scatter(plan: Plan, source: Source, (places, rows): (Arg, Arg), (n, k): (u64, u64), row_bytes: u64) -> Plan {
     let width = vectors(row_bytes).1;
     if n * k * width == 0 {
         return plan;
     }
     let blocks = (n as u32, width.div_ceil(256) as u32, 1);
-    let arguments = vec![Arg::Tensor("x"), places, Arg::Tensor("rows"), Arg::I32(k as i32), Arg::I32(width as i32)];
+    let arguments = vec![Arg::Tensor("x"), places, rows, Arg::I32(k as i32), Arg::I32(width as i32)];
     plan.launch(source, "scatter", Grid { blocks, threads: (256, 1, 1), shared_bytes: 0 }, arguments)
 }
 
@@ -181,7 +181,7 @@ fn permute(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
     let places = Arg::Tensor("places");
     let to = Written { counts: NULL, offsets: Arg::Tensor("offsets"), known: NULL, places: places.clone() };
     let plan = experts(Plan::new(), source.clone(), (n * k, e), to, 1);
-    Ok(scatter(plan, source, places, (n, k), bytes))
+    Ok(scatter(plan, source, (places, Arg::Tensor("rows")), (n, k), bytes))
 }
 
 fn gather(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
@@ -206,7 +206,7 @@ fn gather(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
     let placing = Written { counts: NULL, offsets: NULL, known: known.clone(), places: places.clone() };
     let plan = experts(plan, source.clone(), (n * k, e), counting, tile);
     let plan = experts(plan, source.clone(), (n * k, e), placing, tile);
-    let plan = scatter(plan, source.clone(), places, (n, k), bytes);
+    let plan = scatter(plan, source.clone(), (places, Arg::Tensor("rows")), (n, k), bytes);
     let end = match placed {
         Placed::Slab(capacity) => e * capacity,
         _ => extent(call, "P")?,
@@ -225,14 +225,29 @@ fn gather(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
 
 fn combine(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
     let (n, k, h) = (extent(call, "N")?, extent(call, "K")?, extent(call, "H")?);
+    let tensors = ["rows", "weights", "places", "shared", "y"].map(Arg::Tensor);
+    Ok(combine_rows(Plan::new(), tensors, call.dtype("T")?, (n, k, h)))
+}
+
+/// Where the rows of each of `e` experts begin, and where each of the tokens' `rows` rows stands.
+pub(crate) fn place(plan: Plan, (rows, e): (u64, u64), offsets: Arg, places: Arg) -> Plan {
+    let to = Written { counts: NULL, offsets, known: NULL, places };
+    experts(plan, source(Placed::Tight, 0, 16), (rows, e), to, 1)
+}
+
+/// Each of `n` tokens' rows of x to its `k` places in `rows`.
+pub(crate) fn scatter_rows(plan: Plan, places: Arg, rows: Arg, (n, k): (u64, u64), row_bytes: u64) -> Plan {
+    scatter(plan, source(Placed::Tight, 0, row_bytes), (places, rows), (n, k), row_bytes)
+}
+
+/// A token's `k` rows, weighted and summed, and the shared expert's: rows, weights, places, shared, the result.
+pub(crate) fn combine_rows(plan: Plan, tensors: [Arg; 5], dtype: DType, (n, k, h): (u64, u64, u64)) -> Plan {
     if n * h == 0 {
-        return Ok(Plan::new());
+        return plan;
     }
-    let dtype: DType = call.dtype("T")?;
     let lanes = if h.is_multiple_of(8) { 8 } else { 1 };
     let source = source(Placed::Tight, 0, 16).element("T", dtype).define("LANES", lanes);
-    let tensors = ["rows", "weights", "places", "shared", "y"].map(Arg::Tensor);
     let arguments = tensors.into_iter().chain([Arg::I32(k as i32), Arg::I32(h as i32)]).collect();
     let blocks = (n as u32, h.div_ceil(256 * lanes) as u32, 1);
-    Ok(Plan::new().launch(source, "combine", Grid { blocks, threads: (256, 1, 1), shared_bytes: 0 }, arguments))
+    plan.launch(source, "combine", Grid { blocks, threads: (256, 1, 1), shared_bytes: 0 }, arguments)
 }

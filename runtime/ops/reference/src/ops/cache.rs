@@ -1,5 +1,6 @@
 //! Keys and values into a cache and out of its pages, and parts of an attention joined.
 
+use super::contraction::size;
 use super::facts::extent;
 use crate::distribution::Distribution;
 use crate::host::View;
@@ -38,6 +39,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
             lse: [inputs.tensor(call, "lse_a")?, inputs.tensor(call, "lse_b")?],
             rows: extent(call, "N")? * extent(call, "H")?,
             width: extent(call, "D")?,
+            highest: inputs.tensor(call, "lse_a").map(size)?.max(inputs.tensor(call, "lse_b").map(size)?),
         }))
     })
     .drawing(|_, name| name.starts_with("lse").then_some(Distribution::Uniform { low: -2.0, high: 8.0 })),
@@ -84,11 +86,13 @@ struct Merge<'a> {
     lse: [View<'a>; 2],
     rows: usize,
     width: usize,
+    /// The typical size of the logarithms.
+    highest: f64,
 }
 
 impl Units for Merge<'_> {
     fn targets(&self) -> Vec<Target> {
-        vec![Target::output("o").sums(2, 1.0), Target::output("lse")]
+        vec![Target::output("o").sums(2, 1.0), Target::output("lse").sums(2, 1.0 + self.highest)]
     }
 
     fn count(&self) -> usize {

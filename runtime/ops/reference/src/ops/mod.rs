@@ -1,5 +1,6 @@
 //! The references, a room a family.
 
+mod attention;
 mod broadcast;
 mod cache;
 mod contraction;
@@ -9,6 +10,8 @@ mod embedding;
 mod facts;
 mod gated;
 mod gemm;
+mod grouped;
+mod layers;
 mod loss;
 mod moe;
 mod mse;
@@ -31,11 +34,14 @@ use crate::units::Reference;
 
 /// Every reference, a table a family.
 pub const REFERENCES: &[&[Reference]] = &[
+    attention::REFERENCES,
     broadcast::REFERENCES,
     cache::REFERENCES,
     embedding::REFERENCES,
     gated::REFERENCES,
     gemm::REFERENCES,
+    grouped::REFERENCES,
+    layers::REFERENCES,
     loss::REFERENCES,
     moe::REFERENCES,
     mse::REFERENCES,
