@@ -18,6 +18,7 @@ import fnmatch
 import json
 import math
 import os
+import subprocess
 import sys
 import time
 
@@ -677,6 +678,44 @@ def recorded(path):
     return done
 
 
+def compiled(call):
+    torch._dynamo.reset()
+    return torch.compile(call, dynamic=False)
+
+
+def call_of(row):
+    function, params = PEERS[row["op"]], row.get("params", {})
+    return lambda tensors: function(params, tensors)
+
+
+def compile_ahead(rows, count):
+    """Compiles the rows into PyTorch's caches on disk, by `count` processes; what fails is said where the row is timed."""
+    # Each compiles by itself: as many threads again in each would be too many.
+    environment = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    command = [sys.executable, os.path.abspath(__file__), "--compile-only"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "text": True}
+    workers = [subprocess.Popen(command, env=environment, **pipes) for _ in range(count)]
+    for number, worker in enumerate(workers):
+        try:
+            with worker.stdin as pipe:
+                pipe.writelines(json.dumps(row) + "\n" for row in rows[number::count])
+        except BrokenPipeError:
+            pass
+    for worker in workers:
+        worker.wait()
+
+
+def compile_only(rows):
+    with torch.no_grad():
+        for row in rows:
+            try:
+                compiled(call_of(row))(Set(row, 0).tensors)
+                torch.cuda.synchronize()
+            except Exception as error:  # noqa: BLE001: it is said where the row is timed
+                print(f"{row['op']} {row['case']}: {failure_of(error)['message']}", file=sys.stderr)
+            torch.cuda.empty_cache()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="?", help="the file of rows; standard input without it")
@@ -686,6 +725,9 @@ def main():
     parser.add_argument("--peer", choices=["torch-eager", "torch-compile"], help="only this one")
     parser.add_argument("--resume", action="store_true", help="continue the file of --out")
     parser.add_argument("--within", type=float, default=1.0, help="how well the median is to be known, in percent")
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2),
+                        help="how many processes compile ahead of the first time; 0 for none")
+    parser.add_argument("--compile-only", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=1.0, help="the longest time of a row's samples, in seconds")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
@@ -699,7 +741,10 @@ def main():
     rows = [json.loads(line) for line in source if line.strip()]
     rows = [r for r in rows if fnmatch.fnmatchcase(r["op"], arguments.op) and fnmatch.fnmatchcase(r["case"], arguments.row)]
     known = [row for row in rows if row["op"] in PEERS and "failure" not in row]
+    if arguments.compile_only:
+        return compile_only(known)
     print(f"{len(known)} of {len(rows)} rows have a peer", file=sys.stderr)
+    begun = time.perf_counter()
     done = recorded(arguments.out) if arguments.resume else set()
     out = open(arguments.out, "a", encoding="utf-8") if arguments.out else sys.stdout
     if arguments.out and os.path.getsize(arguments.out):
@@ -709,23 +754,30 @@ def main():
             if file.read(1) != b"\n":
                 out.write("\n")
 
+    def is_due(row, peer):
+        return arguments.peer in (None, peer) and (row["op"], row["case"], peer, row.get("entry_hash")) not in done
+
+    # Before the first time is taken: nothing else is to be on the GPU then.
+    to_compile = [row for row in known if is_due(row, "torch-compile")]
+    if arguments.jobs > 0 and len(to_compile) > 1:
+        compile_ahead(to_compile, min(arguments.jobs, len(to_compile)))
+        print(f"compiled ahead in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
+
     bench = Bench(arguments.within / 100, (min(0.1, arguments.budget), arguments.budget))
     device, run = device_of(), run_of(arguments)
     failed = 0
     for row in known:
         sets = None
         for peer in ("torch-eager", "torch-compile"):
-            if arguments.peer not in (None, peer) or (row["op"], row["case"], peer, row.get("entry_hash")) in done:
+            if not is_due(row, peer):
                 continue
             record = {name: row[name] for name in KEPT if name in row}
             record["peer"] = peer
             try:
                 sets = sets or bench.sets(row)
-                function, params = PEERS[row["op"]], row.get("params", {})
-                call = lambda tensors: function(params, tensors)  # noqa: E731
+                call = call_of(row)
                 if peer == "torch-compile":
-                    torch._dynamo.reset()
-                    call = torch.compile(call, dynamic=False)
+                    call = compiled(call)
                 record["timing"] = bench.time(call, sets)
                 said = f"{record['timing']['device_busy_ns'] / 1e3:.2f} us"
             except Exception as error:  # noqa: BLE001: whatever a row does, the rows behind it are run
@@ -741,6 +793,7 @@ def main():
                 sys.exit("the GPU's context is lost: run again with --resume")
         del sets
         torch.cuda.empty_cache()
+    print(f"{time.perf_counter() - begun:.0f} s, {failed} records without a time", file=sys.stderr)
     return 1 if failed else 0
 
 

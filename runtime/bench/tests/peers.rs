@@ -58,3 +58,49 @@ fn every_peer_stands_for_an_op_and_uses_what_it_has() {
     }
     assert!(count > 100, "{count}");
 }
+
+/// Runs a part of the peer without PyTorch: stand-ins take its place, and what is run needs none of it.
+const STAND_INS: &str = r#"
+import runpy, sys, types
+class Anything:
+    def __getattr__(self, name): return Anything()
+    def __call__(self, *a, **k): return Anything()
+class Module(types.ModuleType):
+    def __getattr__(self, name):
+        if name.startswith("__"): raise AttributeError(name)
+        return Anything()
+for name in ("torch", "torch.nn", "torch.nn.functional", "triton", "triton.language"):
+    sys.modules[name] = Module(name)
+for name, part in (("torch", "nn"), ("torch.nn", "functional"), ("triton", "language")):
+    setattr(sys.modules[name], part, sys.modules[f"{name}.{part}"])
+sys.modules["triton"].jit = lambda function: function
+peer = runpy.run_path(sys.argv[1], run_name="peer")
+for count in (1, 5, 6, 20, 50, 100, 1500):
+    ordered = [i * i / 7 for i in range(count)]
+    interval = peer["median_interval"](ordered)
+    print(count, *(repr(peer["quantile"](ordered, q)) for q in (0.1, 0.5, 0.9)), *(map(repr, interval or ())))
+print(peer["union"]([(0, 5), (3, 9), (4, 6), (20, 21)]))
+"#;
+
+#[test]
+fn a_peers_statistics_are_those_of_the_benchmark() {
+    use tileops_record::stats::{median_interval, quantile};
+
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/torch_peer.py");
+    let output = Command::new("python3").args(["-B", "-c", STAND_INS]).arg(script).output().expect("python3 runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.pop(), Some("10"), "overlapping times count once");
+    assert_eq!(lines.len(), 7);
+    for line in lines {
+        let numbers: Vec<f64> = line.split(' ').map(|number| number.parse().expect("a number")).collect();
+        let ordered: Vec<f64> = (0..numbers[0] as usize).map(|i| (i * i) as f64 / 7.0).collect();
+        let mut due: Vec<f64> = [0.1, 0.5, 0.9].iter().filter_map(|&q| quantile(&ordered, q)).collect();
+        due.extend(median_interval(&ordered).into_iter().flat_map(|(low, high)| [low, high]));
+        assert_eq!(numbers.len() - 1, due.len(), "{line}");
+        for (number, due) in numbers[1..].iter().zip(&due) {
+            assert!((number - due).abs() <= 1e-9 * due.abs(), "{line}: {due}");
+        }
+    }
+}
