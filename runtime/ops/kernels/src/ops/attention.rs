@@ -22,6 +22,12 @@ const ATTENTION: &str = concat!(
     "\n#line 1 \"attention.cu\"\n",
     include_str!("../cu/attention.cu")
 );
+const FLASH: &str = concat!(
+    "#line 1 \"attention.cuh\"\n",
+    include_str!("../cu/attention.cuh"),
+    "\n#line 1 \"flash.cu\"\n",
+    include_str!("../cu/flash.cu")
+);
 const DECODE: &str = concat!(
     "#line 1 \"attention.cuh\"\n",
     include_str!("../cu/attention.cuh"),
@@ -111,7 +117,7 @@ fn maybe(call: &CheckedCall, name: &str) -> Result<Option<f64>, OpError> {
     if call.present(name)? { call.float(name).map(Some) } else { Ok(None) }
 }
 
-/// How the kernel of many queries is cut.
+/// How the calls of many queries are cut, and by which kernel.
 struct Tiles {
     warps: u64,
     /// Times 16 rows a warp.
@@ -119,12 +125,20 @@ struct Tiles {
     keys: u64,
     /// Blocks a multiprocessor.
     resident: u64,
+    is_flash: bool,
 }
 
 impl Tiles {
-    /// As many rows a warp as registers hold their results: what a warp loads of keys and values serves all of them.
+    /// The instructions that are made for large tiles, where the widths are theirs; else as many rows a warp as registers hold
+    /// their results: what a warp loads of keys and values serves all of them.
     fn new(shape: &Shape, gpu: &Gpu) -> Self {
-        let tiles = |warps, blocks, resident| Tiles { warps, blocks, keys: 64, resident };
+        let tiles = |warps, blocks, resident| Tiles { warps, blocks, keys: 64, resident, is_flash: false };
+        let is_even = shape.head == shape.value && matches!(shape.head, 64 | 128);
+        // A narrow window has more of such tiles' keys outside of it than inside.
+        let is_wide = shape.window.is_none_or(|window| window >= 512);
+        if gpu.architecture == "sm_90a" && is_even && is_wide && shape.page.is_none() && shape.scale() > 0.0 {
+            return Tiles { keys: 128, is_flash: true, ..tiles(8, 1, 1) };
+        }
         let few = tiles(8, 1, 1);
         let many = match (shape.value, shape.head) {
             (0..=128, 0..=128) if shape.page.is_none() => tiles(4, 2, 2),
@@ -140,7 +154,24 @@ impl Tiles {
 
     fn shared_bytes(&self, shape: &Shape) -> u32 {
         let (key_pitch, value_pitch) = shape.pitches();
-        (2 * (self.rows() * key_pitch + 2 * self.keys * (key_pitch + value_pitch))) as u32
+        let bytes = match self.is_flash {
+            // Without padding, and what it takes to begin at a multiple of 1 KiB.
+            true => 2 * (self.rows() + 4 * self.keys) * shape.head + 1024,
+            false => 2 * (self.rows() * key_pitch + 2 * self.keys * (key_pitch + value_pitch)),
+        };
+        bytes as u32
+    }
+
+    fn source(&self, shape: &Shape) -> Source {
+        match self.is_flash {
+            true => shape.source("flash.cu", FLASH).define("IS_HALF", u8::from(shape.dtype == DType::Float16)),
+            false => shape
+                .source("attention.cu", ATTENTION)
+                .define("WARPS", self.warps)
+                .define("BLOCKS", self.blocks)
+                .define("KEYS", self.keys)
+                .define("RESIDENT", self.resident),
+        }
     }
 }
 
@@ -174,14 +205,7 @@ fn attention(shape: &Shape, batch: &Batch, passed: Passed, gpu: &Gpu) -> Plan {
             (requests, queries, length, 0, ((queries * shape.share).div_ceil(tiles.rows()), requests))
         }
     };
-    let source = shape
-        .source("attention.cu", ATTENTION)
-        .define("PACKED", u8::from(is_packed))
-        .define("LSE", u8::from(passed.lse != NULL))
-        .define("WARPS", tiles.warps)
-        .define("BLOCKS", tiles.blocks)
-        .define("KEYS", tiles.keys)
-        .define("RESIDENT", tiles.resident);
+    let source = tiles.source(shape).define("PACKED", u8::from(is_packed)).define("LSE", u8::from(passed.lse != NULL));
     let grid = Grid {
         blocks: (blocks.0 as u32, shape.groups as u32, blocks.1 as u32),
         threads: (32 * tiles.warps as u32, 1, 1),
@@ -192,7 +216,7 @@ fn attention(shape: &Shape, batch: &Batch, passed: Passed, gpu: &Gpu) -> Plan {
         [passed.k, passed.v, sinks, passed.offsets, passed.cached, passed.page_table, Arg::Tensor("o"), passed.lse];
     let sizes = [requests, queries, length, shape.groups, table_width].map(|size| Arg::I32(size as i32));
     let arguments = [Arg::Tensor("q")].into_iter().chain(tensors).chain(sizes).chain(shape.factors()).collect();
-    Plan::new().launch(source, "attention", grid, arguments)
+    Plan::new().launch(source, if tiles.is_flash { "flash" } else { "attention" }, grid, arguments)
 }
 
 /// Tiles of the keys that are under way.
