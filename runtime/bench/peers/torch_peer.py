@@ -32,6 +32,8 @@ WARM_UP = 5
 MAX_SETS = 16
 LEAST_SAMPLES, MOST_SAMPLES = 20, 10_000
 CONFIDENCE = 0.95
+# How long rows are compiled ahead at most; what is left is compiled where it is timed.
+AHEAD_SECONDS = 300
 
 # Kernels of the measurement. Their names tell them from what is measured.
 OWN = "tileops_bench_"
@@ -701,8 +703,13 @@ def compile_ahead(rows, count):
                 pipe.writelines(json.dumps(row) + "\n" for row in rows[number::count])
         except BrokenPipeError:
             pass
+    until = time.monotonic() + AHEAD_SECONDS
     for worker in workers:
-        worker.wait()
+        try:
+            worker.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.wait()
 
 
 def compile_only(rows):
