@@ -1,7 +1,7 @@
 //! What a row's inputs hold: a generator of the row's own, and the values that the row states.
 //!
 //! An element is a function of the row, the tensor's name, the set and its own position (see
-//! [`Distribution`](tileops_reference::Distribution)), so no draw anywhere else moves it.
+//! [`Distribution`]), so no draw anywhere else moves it.
 
 use std::sync::Arc;
 

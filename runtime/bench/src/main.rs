@@ -45,9 +45,9 @@ struct Arguments {
     /// Only the rows of that dtype
     #[arg(long, value_name = "NAME")]
     dtype: Option<String>,
-    /// What runs the ops: `cpu`, by their references, or `cuda:N`
-    #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
-    device: Which,
+    /// What runs the ops: `cuda:N`, or `cpu`, by their references. Without it the first GPU, or the CPU where there is none
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<Which>,
     /// Run part I of N, from 1. Without it, the environment of a Slurm array or of an indexed job of Kubernetes
     /// (with JOB_COMPLETIONS) says which
     #[arg(long, value_name = "I/N")]
@@ -159,8 +159,12 @@ fn time_rows(arguments: &Arguments) -> Result<bool> {
     if !(arguments.within > 0.0 && arguments.within <= 100.0) {
         bail!("--within is {}, and must be a share in percent", arguments.within);
     }
+    let which = arguments.device.unwrap_or_default();
+    if arguments.device.is_none() && which == Which::Cpu {
+        say("there is no GPU: ops run on the CPU, by their references");
+    }
     let manifest = Manifest::read(&arguments.manifest)?;
-    let mut selection = Selection::new(manifest.entries(), &filter(arguments), arguments.device, partition);
+    let mut selection = Selection::new(manifest.entries(), &filter(arguments), which, partition);
     if let Some(partition) = partition {
         say(&format!("part {partition}"));
     }
@@ -168,7 +172,7 @@ fn time_rows(arguments: &Arguments) -> Result<bool> {
         say(&format!("not run: {rows} rows of {ops} ops, {why}"));
     }
     if selection.ops.is_empty() && partition.is_none() {
-        bail!("no op of `{}` that can run on {} is selected", arguments.manifest.display(), arguments.device);
+        bail!("no op of `{}` that can run on {which} is selected", arguments.manifest.display());
     }
     let out = arguments.out.as_deref().map(|path| of_partition(path, partition));
     let (mut store, recorded) = Store::open(out.as_deref(), arguments.resume)?;
@@ -186,12 +190,12 @@ fn time_rows(arguments: &Arguments) -> Result<bool> {
     let default = Effort::default();
     let longest = budget.as_secs_f64();
     let options = Options {
-        which: arguments.device,
+        which,
         effort: Effort { within: arguments.within / 100.0, seconds: (default.seconds.0.min(longest), longest) },
         limit,
         faults: arguments.inject.clone(),
     };
-    let ahead = match arguments.device {
+    let ahead = match which {
         Which::Cuda(gpu) if rows > 0 => {
             let cases = |calls: &[&tileops_analyzer::workload::Call]| calls.iter().map(|c| c.case_id.clone()).collect();
             let ops = selection.ops.iter().map(|selected| (selected.entry.op().to_owned(), cases(&selected.calls)));

@@ -27,6 +27,12 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
+/// Without the arguments that the other runs share.
+fn run_plain(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tileops-bench"));
+    command.args(arguments).output().expect("the program runs")
+}
+
 fn run(arguments: &[&str]) -> Output {
     command(arguments).output().expect("the program runs")
 }
@@ -226,4 +232,9 @@ fn rows_are_chosen_by_their_names_and_dtypes() {
     assert_eq!(rows(&file.records()), [("ExpFwdOp", "square-bfloat16")]);
     let output = run(&["--op", "SoftmaxFwdOp"]);
     assert_eq!(output.status.code(), Some(2), "no such op here");
+    for (bad, said_of_it) in [("--device=tpu", "cuda:N"), ("--partition=0/2", "2/8"), ("--within=0", "percent")] {
+        let output = run_plain(&[bad]);
+        assert_eq!(output.status.code(), Some(2), "{bad}");
+        assert!(said(&output).contains(said_of_it), "{bad}: {}", said(&output));
+    }
 }

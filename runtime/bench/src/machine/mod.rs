@@ -28,6 +28,14 @@ pub enum Which {
     Cuda(usize),
 }
 
+/// The first GPU, or the CPU where there is none.
+impl Default for Which {
+    fn default() -> Self {
+        let has_gpu = tileops_device::Device::count().is_ok_and(|count| count > 0);
+        if has_gpu { Which::Cuda(0) } else { Which::Cpu }
+    }
+}
+
 impl FromStr for Which {
     type Err = String;
 
