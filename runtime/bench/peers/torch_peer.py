@@ -558,16 +558,19 @@ class Bench:
     def flush(self):
         tileops_bench_flush[(self.blocks,)](self.words, self.sink, self.words.numel(), BLOCK=8192, num_warps=8)
 
+    def calls(self, function, sets, first, count):
+        for number in range(first, first + count):
+            turn = sets[number % len(sets)]
+            turn.renew()
+            self.flush()
+            function(turn.tensors)
+            tileops_bench_end[(1,)](self.sink)
+
     def samples(self, function, sets, first, count, clocks):
         """Device-busy times of `count` calls: kernels and fills, copies beside them, and how many kernels."""
         activities = [torch.profiler.ProfilerActivity.CUDA]
         with torch.profiler.profile(activities=activities, acc_events=True) as profile:
-            for number in range(first, first + count):
-                turn = sets[number % len(sets)]
-                turn.renew()
-                self.flush()
-                function(turn.tensors)
-                tileops_bench_end[(1,)](self.sink)
+            self.calls(function, sets, first, count)
             clocks.read()
             torch.cuda.synchronize()
         device = torch.autograd.DeviceType.CUDA
@@ -593,10 +596,17 @@ class Bench:
     def time(self, function, sets):
         clocks, taken, number = Clocks(), [], 0
         with torch.no_grad():
-            self.samples(function, sets, 0, WARM_UP, clocks)
+            # The first call compiles; the others tell how long one takes.
+            self.calls(function, sets, 0, 1)
+            torch.cuda.synchronize()
             start = time.perf_counter()
-            count = 8
+            self.calls(function, sets, 1, WARM_UP - 1)
+            torch.cuda.synchronize()
+            each = (time.perf_counter() - start) / (WARM_UP - 1)
+            start = time.perf_counter()
             while True:
+                # A profile costs some milliseconds beside its samples: few and large ones.
+                count = max(LEAST_SAMPLES, min(1024, int(self.seconds[0] / each)))
                 taken += self.samples(function, sets, number, count, clocks)
                 number += count
                 elapsed = time.perf_counter() - start
@@ -606,8 +616,6 @@ class Bench:
                 enough = len(taken) >= LEAST_SAMPLES and elapsed >= self.seconds[0] and known
                 if enough or elapsed >= self.seconds[1] or len(taken) >= MOST_SAMPLES:
                     break
-                # A profile costs some milliseconds beside its samples.
-                count = max(8, min(512, int(0.1 / (elapsed / len(taken)))))
         timing = {
             "source": "cupti",
             "device_busy_ns": middle,
