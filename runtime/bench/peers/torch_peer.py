@@ -606,7 +606,7 @@ class Bench:
             start = time.perf_counter()
             while True:
                 # A profile costs some milliseconds beside its samples: few and large ones.
-                count = max(LEAST_SAMPLES, min(1024, int(self.seconds[0] / each)))
+                count = max(LEAST_SAMPLES, min(1024, int(1.2 * self.seconds[0] / each)))
                 taken += self.samples(function, sets, number, count, clocks)
                 number += count
                 elapsed = time.perf_counter() - start
