@@ -26,6 +26,9 @@ fn axes_are_reduced_wherever_they_are() {
     near(&over("AminFwdOp", axes(&[1, 2]), &x)[0], &[1.0, 7.0]);
     near(&over("ProdFwdOp", Value::Int(2), &x)[0], &[2.0, 12.0, 30.0, 56.0, 90.0, 132.0]);
     near(&over("LogSumExpFwdOp", axes(&[1]), &floats(&[1, 3], &[0.0, 2_f64.ln(), 5_f64.ln()]))[0], &[8_f64.ln()]);
+    let inf = f64::INFINITY;
+    let edges = floats(&[3, 2], &[inf, 0.0, -inf, -inf, -inf, 1.0]);
+    near(&over("LogSumExpFwdOp", axes(&[1]), &edges)[0], &[inf, -inf, 1.0]);
     near(&over("SumFwdOp", Value::Int(0), &floats(&[], &[3.5]))[0], &[3.5]);
 }
 

@@ -25,11 +25,13 @@ struct Arguments {
 // x over the scale, in the range of the narrow dtype, to its nearest number.
 struct Quantize {
   static __device__ __forceinline__ void run(const Arguments& a, const Row& row, long long, int column) {
-    const float scale = a.of_row[0];
     const auto in = row.load(a.x, column);
-    Vector<Y, W> out;
+    const Quotient quotient(a.of_row[0]);
+    float codes[W];
 #pragma unroll
-    for (int lane = 0; lane < W; ++lane) out.at[lane] = narrow<Y>(to_float(in.at[lane]) / scale);
+    for (int lane = 0; lane < W; ++lane) codes[lane] = quotient(to_float(in.at[lane]));
+    Vector<Y, W> out;
+    Narrow<Y, false>::run(codes, out);
     row.store(a.y, column, out);
   }
 };
@@ -124,7 +126,7 @@ struct CrossEntropyGradient {
     Vector<Y, W> out;
 #pragma unroll
     for (int lane = 0; lane < W; ++lane) {
-      const float share = exp2f((to_float(in.at[lane]) - lse) * 1.4426950408889634f);
+      const float share = two_to((to_float(in.at[lane]) - lse) * LOG2E);
       out.at[lane] = from_float<Y>(gradient * (share - (column + lane == target ? 1.f : 0.f)));
     }
     row.store(a.y, column, out);

@@ -15,12 +15,42 @@
 using T = ELEMENT;
 using Y = RESULT;
 
-__device__ __forceinline__ float silu(float x) { return x / (1.f + __expf(-x)); }
+__device__ __forceinline__ float silu(float x) { return __fdividef(x, 1.f + __expf(-x)); }
+
+// What a column is weighed with: weight and bias, or the sample's scale and shift.
+struct Behind {
+  Vector<T, W> weight, bias;
+};
+
+// How many numbers, their sum of squared distances from their mean, and that: merged as Chan, Golub and LeVeque (1979) do.
+struct Moments {
+  float many, mean, squares;
+};
+
+struct Pooled {
+  static __device__ __forceinline__ Moments neutral() { return {0.f, 0.f, 0.f}; }
+  __device__ __forceinline__ Moments operator()(Moments a, Moments b) const {
+    const float all = a.many + b.many, distance = b.mean - a.mean;
+    const float share = all > 0.f ? __fdividef(b.many, all) : 0.f;
+    return {all, fmaf(distance, share, a.mean), a.squares + fmaf(distance * distance, a.many * share, b.squares)};
+  }
+};
 
 struct Norm {
   const T *x, *residual, *gate, *weight, *bias, *scale, *shift;
   T* sum;
   Y* y;
+
+  __device__ __forceinline__ Behind of_column(const Row& row, int column) const {
+    Behind with;
+    if constexpr (WEIGHT != 0) with.weight = row.parameter(weight, column);
+    if constexpr (BIAS) with.bias = row.parameter(bias, column);
+    if constexpr (MODULATED) {
+      with.weight = row.parameter(scale, column);
+      with.bias = row.parameter(shift, column);
+    }
+    return with;
+  }
 
   // x, with what stands before the norm.
   __device__ __forceinline__ void fetch(const Row& row, int column, float (&out)[W]) const {
@@ -50,23 +80,19 @@ struct Norm {
   }
 
   // What becomes of the normalized columns.
-  __device__ __forceinline__ void behind(const Row& row, int column, float (&out)[W]) const {
+  __device__ __forceinline__ void behind(const Row& row, int column, const Behind& with, float (&out)[W]) const {
     if constexpr (WEIGHT != 0) {
-      const auto weights = row.parameter(weight, column);
 #pragma unroll
-      for (int lane = 0; lane < W; ++lane) out[lane] *= to_float(weights.at[lane]) + (WEIGHT == 2 ? 1.f : 0.f);
+      for (int lane = 0; lane < W; ++lane) out[lane] *= to_float(with.weight.at[lane]) + (WEIGHT == 2 ? 1.f : 0.f);
     }
     if constexpr (BIAS) {
-      const auto biases = row.parameter(bias, column);
 #pragma unroll
-      for (int lane = 0; lane < W; ++lane) out[lane] += to_float(biases.at[lane]);
+      for (int lane = 0; lane < W; ++lane) out[lane] += to_float(with.bias.at[lane]);
     }
     if constexpr (MODULATED) {
-      const auto scales = row.parameter(scale, column);
-      const auto shifts = row.parameter(shift, column);
 #pragma unroll
       for (int lane = 0; lane < W; ++lane)
-        out[lane] = fmaf(out[lane], 1.f + to_float(scales.at[lane]), to_float(shifts.at[lane]));
+        out[lane] = fmaf(out[lane], 1.f + to_float(with.weight.at[lane]), to_float(with.bias.at[lane]));
     }
     if constexpr (SILU == 2) {
       const auto gates = row.load(gate, column);
@@ -77,11 +103,15 @@ struct Norm {
 
   __device__ __forceinline__ void store(const Row& row, int column, const float (&values)[W], float divisor) const {
     Vector<Y, W> out;
+    if constexpr (QUANTIZED) {
+      const Quotient quotient(divisor);
+      float codes[W];
 #pragma unroll
-    for (int lane = 0; lane < W; ++lane) {
-      // A row of zeros has a scale of zero.
-      if constexpr (QUANTIZED) out.at[lane] = Y(divisor > 0.f ? fminf(fmaxf(values[lane] / divisor, -448.f), 448.f) : 0.f);
-      else out.at[lane] = from_float<Y>(values[lane]);
+      for (int lane = 0; lane < W; ++lane) codes[lane] = quotient(values[lane]);
+      Narrow<Y, true>::run(codes, out);
+    } else {
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane) out.at[lane] = from_float<Y>(values[lane]);
     }
     row.store(y, column, out);
   }
@@ -134,31 +164,48 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
   };
   if constexpr (!LONG) each(row, [&](int v, int column) { norm.fetch(row, column, held[v]); });
 
-  float mean = 0.f;
+  // What is needed behind the row's statistics is on its way while they are computed.
+  constexpr bool EARLY = !LONG && VECTORS <= 2;
+  Behind early[EARLY ? VECTORS : 1];
+  if constexpr (EARLY) each(row, [&](int v, int column) { early[v] = norm.of_column(row, column); });
+
+  float mean = 0.f, squares = 0.f;
   if constexpr (CENTRED) {
-    float total = 0.f;
+    // The moments of the lanes that share a row, then of all.
+    float total = 0.f, many = 0.f;
     each(row, [&](int v, int column) {
       fetch(v, column);
+      many += ALIGNED ? W : min(column + W, row.columns) - max(column, 0);
 #pragma unroll
       for (int lane = 0; lane < W; ++lane) total += held[v][lane];
     });
-    mean = over_row<0, true>(total, Sum()) / columns;
-  }
-  float squares = 0.f;
-  each(row, [&](int v, int column) {
-    fetch(v, column);
+    many = over_lanes<LANES>(many, Sum());
+    mean = many > 0.f ? __fdividef(over_lanes<LANES>(total, Sum()), many) : 0.f;
+    each(row, [&](int v, int column) {
+      fetch(v, column);
 #pragma unroll
-    for (int lane = 0; lane < W; ++lane)
-      if (ALIGNED || !CENTRED || row.holds(column + lane)) squares += (held[v][lane] - mean) * (held[v][lane] - mean);
-  });
-  squares = over_row<1, !CENTRED>(squares, Sum());
+      for (int lane = 0; lane < W; ++lane)
+        if (ALIGNED || row.holds(column + lane)) squares += (held[v][lane] - mean) * (held[v][lane] - mean);
+    });
+    const Moments of_row =
+        over_warps_of_row<0, true>(Moments{many, mean, over_lanes<LANES>(squares, Sum())}, Pooled());
+    mean = of_row.mean;
+    squares = of_row.squares;
+  } else {
+    each(row, [&](int v, int column) {
+      fetch(v, column);
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane) squares += held[v][lane] * held[v][lane];
+    });
+    squares = over_row<0, true>(squares, Sum());
+  }
   const float factor = EUCLIDEAN ? 1.f / fmaxf(sqrtf(squares), eps) : rsqrtf(squares / columns + eps);
 
   const auto normalized = [&](int v, int column, float(&out)[W]) {
     fetch(v, column);
 #pragma unroll
     for (int lane = 0; lane < W; ++lane) out[lane] = (held[v][lane] - mean) * factor;
-    norm.behind(row, column, out);
+    norm.behind(row, column, EARLY ? early[EARLY ? v : 0] : norm.of_column(row, column), out);
   };
   float divisor = 0.f;
   if constexpr (QUANTIZED) {
@@ -170,7 +217,7 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
       for (int lane = 0; lane < W; ++lane)
         if (ALIGNED || row.holds(column + lane)) greatest = fmaxf(greatest, fabsf(out[lane]));
     });
-    divisor = over_row<2, false>(greatest, Greatest()) / 448.f;
+    divisor = over_row<1, false>(greatest, Greatest()) / 448.f;
     if (exists && threadIdx.x % GROUP == 0 && (CLUSTER == 1 || cluster_rank() == 0)) scale_of_row[which] = divisor;
   }
   if (!exists) return;

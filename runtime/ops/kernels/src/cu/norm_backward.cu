@@ -3,7 +3,8 @@
 // ELEMENT     of all tensors but the statistics
 // WIDTH       elements of a vector; it divides the columns
 // VECTORS     vectors of a row that a thread holds
-// GROUP       threads of a block, which takes row after row
+// GROUP       threads of a block, which takes TOGETHER rows after as many others
+// MIN_BLOCKS  blocks that a multiprocessor is to have registers for
 // CENTRED     1 for a layer norm, which has a mean and a bias
 //
 // A thread keeps its columns through all rows, so that the weights' gradients are summed up in registers; the blocks' sums are
@@ -29,76 +30,81 @@ struct Both {
 
 #ifdef VECTORS
 
-extern "C" __global__ void __launch_bounds__(GROUP, GROUP > 512 ? 1 : 512 / GROUP)
+extern "C" __global__ void __launch_bounds__(GROUP, MIN_BLOCKS)
 norm_backward(const T* dy, const T* x, const T* weight, const float* means, const float* rstds, T* dx,
               float* sums_of_weight, float* sums_of_bias, int columns, long long rows) {
-  __shared__ float2 of_warps[2][GROUP / 32];
-  Vector<T, W> weights[VECTORS], dys[VECTORS], xs[VECTORS];
+  __shared__ float2 of_warps[2][TOGETHER][GROUP / 32];
+  Vector<T, W> weights[VECTORS];
   float of_weight[VECTORS][W] = {}, of_bias[CENTRED ? VECTORS : 1][W] = {};
   const int mine = threadIdx.x * W;
-  const auto load = [&](long long row) {
-#pragma unroll
-    for (int v = 0; v < VECTORS; ++v) {
-      const int column = mine + v * GROUP * W;
-      if (column < columns) {
-        dys[v] = *reinterpret_cast<const Vector<T, W>*>(dy + row * columns + column);
-        xs[v] = *reinterpret_cast<const Vector<T, W>*>(x + row * columns + column);
-      }
-    }
-  };
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
     const int column = mine + v * GROUP * W;
     if (column < columns) weights[v] = *reinterpret_cast<const Vector<T, W>*>(weight + column);
   }
-  if (blockIdx.x < rows) load(blockIdx.x);
   int slot = 0;
-  for (long long row = blockIdx.x; row < rows; row += gridDim.x, slot ^= 1) {
-    Vector<T, W> now_dy[VECTORS], now_x[VECTORS];
+  for (long long first = static_cast<long long>(blockIdx.x) * TOGETHER; first < rows;
+       first += static_cast<long long>(gridDim.x) * TOGETHER, slot ^= 1) {
+    // Several rows at a time: their loads are under way together, and one barrier serves all.
+    Vector<T, W> dys[TOGETHER][VECTORS], xs[TOGETHER][VECTORS];
+    float mean[TOGETHER], rstd[TOGETHER];
 #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) {
-      now_dy[v] = dys[v];
-      now_x[v] = xs[v];
-    }
-    const float mean = CENTRED ? means[row] : 0.f, rstd = rstds[row];
-    // The next row is on its way while this one is computed.
-    if (row + gridDim.x < rows) load(row + gridDim.x);
-    float2 sums = Both::neutral();
+    for (int r = 0; r < TOGETHER; ++r) {
 #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) {
-      if (mine + v * GROUP * W < columns) {
-#pragma unroll
-        for (int lane = 0; lane < W; ++lane) {
-          const Element e(now_x[v].at[lane], now_dy[v].at[lane], weights[v].at[lane], mean, rstd);
-          if constexpr (CENTRED) {
-            sums.x += e.g;
-            of_bias[v][lane] += to_float(now_dy[v].at[lane]);
-          }
-          sums.y = fmaf(e.g, e.h, sums.y);
-          of_weight[v][lane] = fmaf(to_float(now_dy[v].at[lane]), e.h, of_weight[v][lane]);
+      for (int v = 0; v < VECTORS; ++v) {
+        const int column = mine + v * GROUP * W;
+        if (first + r < rows && column < columns) {
+          dys[r][v] = *reinterpret_cast<const Vector<T, W>*>(dy + (first + r) * columns + column);
+          xs[r][v] = *reinterpret_cast<const Vector<T, W>*>(x + (first + r) * columns + column);
         }
       }
+      mean[r] = CENTRED && first + r < rows ? means[first + r] : 0.f;
+      rstd[r] = first + r < rows ? rstds[first + r] : 0.f;
     }
-    sums = over_lanes<32>(sums, Both());
-    // Two slots: a warp is at most one row ahead of another.
-    if (threadIdx.x % 32 == 0) of_warps[slot][threadIdx.x / 32] = sums;
+#pragma unroll
+    for (int r = 0; r < TOGETHER; ++r) {
+      float2 sums = Both::neutral();
+#pragma unroll
+      for (int v = 0; v < VECTORS; ++v) {
+        if (first + r < rows && mine + v * GROUP * W < columns) {
+#pragma unroll
+          for (int lane = 0; lane < W; ++lane) {
+            const Element e(xs[r][v].at[lane], dys[r][v].at[lane], weights[v].at[lane], mean[r], rstd[r]);
+            const float gradient_of = to_float(dys[r][v].at[lane]);
+            if constexpr (CENTRED) {
+              sums.x += e.g;
+              of_bias[v][lane] += gradient_of;
+            }
+            sums.y = fmaf(e.g, e.h, sums.y);
+            of_weight[v][lane] = fmaf(gradient_of, e.h, of_weight[v][lane]);
+          }
+        }
+      }
+      if constexpr (!CENTRED) sums.y = over_lanes<32>(sums.y, Sum());
+      else sums = over_lanes<32>(sums, Both());
+      if (threadIdx.x % 32 == 0) of_warps[slot][r][threadIdx.x / 32] = sums;
+    }
+    // Two slots: a warp is at most one turn ahead of another.
     __syncthreads();
-    sums = Both::neutral();
 #pragma unroll
-    for (int warp = 0; warp < GROUP / 32; ++warp) sums = Both()(sums, of_warps[slot][warp]);
-    const float2 of_row = {sums.x / columns, sums.y / columns};
+    for (int r = 0; r < TOGETHER; ++r) {
+      float2 sums = Both::neutral();
 #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) {
-      const int column = mine + v * GROUP * W;
-      if (column < columns) {
-        convert_anew(now_dy[v]);
-        convert_anew(now_x[v]);
-        Vector<T, W> out;
+      for (int warp = 0; warp < GROUP / 32; ++warp) sums = Both()(sums, of_warps[slot][r][warp]);
+      const float2 of_row = {sums.x / columns, sums.y / columns};
 #pragma unroll
-        for (int lane = 0; lane < W; ++lane)
-          out.at[lane] =
-              gradient(Element(now_x[v].at[lane], now_dy[v].at[lane], weights[v].at[lane], mean, rstd), of_row, rstd);
-        *reinterpret_cast<Vector<T, W>*>(dx + row * columns + column) = out;
+      for (int v = 0; v < VECTORS; ++v) {
+        const int column = mine + v * GROUP * W;
+        if (first + r < rows && column < columns) {
+          convert_anew(dys[r][v]);
+          convert_anew(xs[r][v]);
+          Vector<T, W> out;
+#pragma unroll
+          for (int lane = 0; lane < W; ++lane)
+            out.at[lane] =
+                gradient(Element(xs[r][v].at[lane], dys[r][v].at[lane], weights[v].at[lane], mean[r], rstd[r]), of_row, rstd[r]);
+          *reinterpret_cast<Vector<T, W>*>(dx + (first + r) * columns + column) = out;
+        }
       }
     }
   }

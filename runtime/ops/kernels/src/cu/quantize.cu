@@ -6,7 +6,7 @@
 // SCALE              0: the quotient; 1: the power of two that is not below it; 2: MX: the power of two of the greatest
 //                    magnitude, less EXPONENT, the dtype's own greatest, as its exponent with a bias of 127
 // PACKED             1 for two codes of four bits a byte, the first in the low half
-// BLOCK              1 for blocks of rows and columns instead of rows
+// BLOCK              1 for blocks of HEIGHT rows and ACROSS vectors of columns instead of rows
 
 using T = ELEMENT;
 using Y = RESULT;
@@ -21,26 +21,27 @@ __device__ __forceinline__ int exponent_above(float x) {
 __device__ __forceinline__ int exponent_below(float x) { return x > 0.f ? ilogbf(x) : -127; }
 
 struct Scaling {
-  float divisor;  // what codes are counted in
-  int exponent;
+  float divisor = 0.f;  // what codes are counted in
+  int exponent = 0;
+  Quotient quotient{1.f};
+  float factor = 0.f;   // its reciprocal, where that is exact
 
   __device__ __forceinline__ explicit Scaling(float greatest) {
-    exponent = 0;
     if constexpr (SCALE == 2) {
       exponent = min(max(exponent_below(greatest) - EXPONENT, -127), 127);
       divisor = ldexpf(1.f, exponent);
     } else {
       divisor = greatest / RANGE;
       if constexpr (SCALE == 1) divisor = greatest > 0.f ? ldexpf(1.f, exponent_above(divisor)) : 0.f;
+      if constexpr (SCALE == 0) quotient = Quotient(divisor);
     }
+    if constexpr (SCALE != 0) factor = divisor > 0.f ? 1.f / divisor : 0.f;
   }
 
   // Nothing but zeros have a scale of zero.
   __device__ __forceinline__ float code(float x) const {
-    if constexpr (SCALE == 0) return divisor > 0.f ? x / divisor : 0.f;
-    // Exact, by a product.
-    else if constexpr (SCALE == 1) return divisor > 0.f ? x * (1.f / divisor) : 0.f;
-    else return ldexpf(x, -exponent);
+    if constexpr (SCALE == 0) return quotient(x);
+    else return x * factor;
   }
 
   __device__ __forceinline__ void store(void* scales, long long at) const {
@@ -70,25 +71,28 @@ __device__ __forceinline__ Codes codes(const Scaling& scaling, const Vector<T, W
     out.at[pair] = four_bits(scaling.code(to_float(x.at[2 * pair]))) |
                    four_bits(scaling.code(to_float(x.at[2 * pair + 1]))) << 4;
 #else
+  float numbers[W];
 #pragma unroll
-  for (int lane = 0; lane < W; ++lane) out.at[lane] = narrow<Y>(scaling.code(to_float(x.at[lane])));
+  for (int lane = 0; lane < W; ++lane) numbers[lane] = scaling.code(to_float(x.at[lane]));
+  Narrow<Y, true>::run(numbers, out);
 #endif
   return out;
 }
 
 #if BLOCK
 
-// A block of at most `height` rows and `width` columns, by a block of threads. W divides the columns of a block and of x.
+// A block of HEIGHT rows and ACROSS vectors, by a block of threads. W divides the columns of a block and of x.
 extern "C" __global__ void __launch_bounds__(GROUP)
-quantize_blocks(const T* x, Y* q, void* scales, long long rows, long long columns, int height, int width) {
-  const long long across = (columns + width - 1) / width;
-  const long long top = blockIdx.x / across * height, left = blockIdx.x % across * width;
-  const int vectors = static_cast<int>(min(static_cast<long long>(width), columns - left)) / W;
-  const int all = static_cast<int>(min(static_cast<long long>(height), rows - top)) * vectors;
+quantize_blocks(const T* x, Y* q, void* scales, long long rows, long long columns) {
+  const unsigned blocks = static_cast<unsigned>((columns + ACROSS * W - 1) / (ACROSS * W));
+  const long long top = static_cast<long long>(blockIdx.x / blocks) * HEIGHT;
+  const long long left = static_cast<long long>(blockIdx.x % blocks) * (ACROSS * W);
+  constexpr int ALL = HEIGHT * ACROSS;
   Vector<T, W> held[VECTORS];
-  const auto at = [&](int index) {
-    return (top + index / vectors) * columns + left + static_cast<long long>(index % vectors) * W;
+  const auto exists = [&](int index) {
+    return index < ALL && top + index / ACROSS < rows && left + index % ACROSS * W < columns;
   };
+  const auto at = [&](int index) { return (top + index / ACROSS) * columns + left + index % ACROSS * W; };
   float greatest = 0.f;
   const auto look = [&](const Vector<T, W>& vector) {
 #pragma unroll
@@ -98,23 +102,25 @@ quantize_blocks(const T* x, Y* q, void* scales, long long rows, long long column
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
     const int index = v * GROUP + threadIdx.x;
-    if (index < all) held[v] = load(index);
+    if (exists(index)) held[v] = load(index);
   }
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v)
-    if (v * GROUP + threadIdx.x < all) look(held[v]);
+    if (exists(v * GROUP + threadIdx.x)) look(held[v]);
   // What is beyond is read again.
-  for (int index = VECTORS * GROUP + threadIdx.x; index < all; index += GROUP) look(load(index));
+  for (int index = VECTORS * GROUP + threadIdx.x; index < ALL; index += GROUP)
+    if (exists(index)) look(load(index));
   const Scaling scaling(over_block<GROUP, 0>(greatest, Greatest()));
   if (threadIdx.x == 0) scaling.store(scales, blockIdx.x);
   const auto store = [&](int index, const Codes& out) { *reinterpret_cast<Codes*>(q + at(index)) = out; };
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
     const int index = v * GROUP + threadIdx.x;
-    if (index < all) store(index, codes(scaling, held[v]));
+    convert_anew(held[v]);
+    if (exists(index)) store(index, codes(scaling, held[v]));
   }
-  for (int index = VECTORS * GROUP + threadIdx.x; index < all; index += GROUP)
-    store(index, codes(scaling, load(index)));
+  for (int index = VECTORS * GROUP + threadIdx.x; index < ALL; index += GROUP)
+    if (exists(index)) store(index, codes(scaling, load(index)));
 }
 
 #else

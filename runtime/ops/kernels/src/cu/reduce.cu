@@ -8,6 +8,7 @@
 // PAIRED             1: a second tensor's elements come with those of x
 // POWERED(a)         what the magnitude a adds to `Norm`
 // ROOTED(sum)        what becomes of `Norm`'s sum
+// SMOOTHED           1 where `CrossEntropy` is smoothed
 //
 // `reduce_rows`: the last axis is reduced. GROUP threads share an output, ROWS outputs a block for groups within a warp, and
 // `splits` blocks an output. SEGMENTED: other axes are reduced as well. ALIGNED: segments start at multiples of WIDTH.
@@ -226,49 +227,44 @@ template <int SIGN> struct Magnitude : Taking<Magnitude<SIGN>> {
 using MostMagnitude = Magnitude<1>;
 using LeastMagnitude = Magnitude<-1>;
 
-// The greatest, and the sum of exp(x - greatest), measured from zero where there is nothing but negative infinities.
-struct Mass {
-  float maximum, sum;
-  static __device__ __forceinline__ Mass neutral() { return {-INFINITY, 0.f}; }
-  static __device__ __forceinline__ float power(float x) { return exp2f(x * 1.4426950408889634f); }
-  static __device__ __forceinline__ float finite(float maximum) { return maximum == -INFINITY ? 0.f : maximum; }
-  __device__ __forceinline__ void take(T x, long long, float) { merge({to_float(x), 1.f}); }
+// log(sum(exp(x))).
+struct LogSumExp {
+  Mass mass;
+  static __device__ __forceinline__ LogSumExp neutral() { return {Mass::neutral()}; }
+  __device__ __forceinline__ void take(T x, long long, float) { mass.merge(Mass::of(to_float(x))); }
   __device__ __forceinline__ void vector(const Vector<T, W>& x, long long, int from, int to) {
-    float greatest = maximum;
+    float greatest = mass.maximum;
 #pragma unroll
     for (int lane = 0; lane < W; ++lane)
       if (lane >= from && lane < to) greatest = fmaxf(greatest, to_float(x.at[lane]));
-    const float base = finite(greatest);
-    sum *= power(maximum - base);
+    const float base = Mass::base_of(greatest);
+    mass.sum *= two_to(mass.maximum * LOG2E - base);
 #pragma unroll
     for (int lane = 0; lane < W; ++lane)
-      if (lane >= from && lane < to) sum += power(to_float(x.at[lane]) - base);
-    maximum = greatest;
+      if (lane >= from && lane < to) mass.sum += Mass::of(to_float(x.at[lane]), base);
+    mass.maximum = greatest;
   }
-  __device__ __forceinline__ void merge(const Mass& b) {
-    const float greatest = fmaxf(maximum, b.maximum), base = finite(greatest);
-    sum = sum * power(maximum - base) + b.sum * power(b.maximum - base);
-    maximum = greatest;
-  }
-  __device__ __forceinline__ float log() const { return maximum + logf(sum); }
+  __device__ __forceinline__ void merge(const LogSumExp& b) { mass.merge(b.mass); }
+  __device__ __forceinline__ float log() const { return mass.maximum + mass.log_of_sum(); }
   __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = stored<FIRST>(log()); }
 };
-using LogSumExp = Mass;
 
 // The rows' cross entropies with their targets, smoothed by the parameter.
 struct CrossEntropy {
-  Mass mass;
+  LogSumExp mass;
   float total;
-  static __device__ __forceinline__ CrossEntropy neutral() { return {Mass::neutral(), 0.f}; }
+  static __device__ __forceinline__ CrossEntropy neutral() { return {LogSumExp::neutral(), 0.f}; }
   __device__ __forceinline__ void take(T x, long long at, float inverse) {
     mass.take(x, at, inverse);
     total += to_float(x);
   }
   __device__ __forceinline__ void vector(const Vector<T, W>& x, long long at, int from, int to) {
     mass.vector(x, at, from, to);
+#if SMOOTHED
 #pragma unroll
     for (int lane = 0; lane < W; ++lane)
       if (lane >= from && lane < to) total += to_float(x.at[lane]);
+#endif
   }
   __device__ __forceinline__ void merge(const CrossEntropy& b) {
     mass.merge(b.mass);
@@ -286,8 +282,8 @@ struct CrossEntropy {
 // The place of the greatest, and its log-probability.
 struct Likeliest {
   Placed<1, false> best;
-  Mass mass;
-  static __device__ __forceinline__ Likeliest neutral() { return {Placed<1, false>::neutral(), Mass::neutral()}; }
+  LogSumExp mass;
+  static __device__ __forceinline__ Likeliest neutral() { return {Placed<1, false>::neutral(), LogSumExp::neutral()}; }
   __device__ __forceinline__ void take(T x, long long at, float inverse) {
     best.take(x, at, inverse);
     mass.take(x, at, inverse);
@@ -313,7 +309,7 @@ template <int WHICH> struct Pairs {
   __device__ __forceinline__ void pair(T x, T target) {
     const float input = to_float(x), aim = to_float(target);
     if constexpr (WHICH == 0) sum += aim > 0.f ? aim * (__logf(aim) - input) : aim == 0.f ? 0.f : 0.f / 0.f;
-    if constexpr (WHICH == 1) sum += expf(aim) * (aim - input);
+    if constexpr (WHICH == 1) sum += two_to(aim * LOG2E) * (aim - input);
   }
   __device__ __forceinline__ void take(T, long long, float) {}
   __device__ __forceinline__ void vector(const Vector<T, W>&, long long, int, int) {}

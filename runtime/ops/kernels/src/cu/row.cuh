@@ -13,6 +13,47 @@
 
 constexpr int W = WIDTH;
 
+constexpr float LOG2E = 1.4426950408889634f;
+constexpr float LN2 = 0.6931471805599453f;
+
+// 2^x, to two units in the last place; what is not normal is zero.
+__device__ __forceinline__ float two_to(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// A maximum, and a sum of exp(x - maximum), both in powers of two: exp(x - maximum) is 2^(x * LOG2E - base), whose base is
+// the maximum's product rounded, so that an element costs one multiplication-addition. Without a finite maximum the base is
+// zero. What is not a number stays in the sum.
+struct Mass {
+  float maximum, sum;
+  static __device__ __forceinline__ Mass neutral() { return {-INFINITY, 0.f}; }
+  static __device__ __forceinline__ float base_of(float maximum) { return isinf(maximum) ? 0.f : maximum * LOG2E; }
+  static __device__ __forceinline__ float of(float x, float base) { return two_to(fmaf(x, LOG2E, -base)); }
+  static __device__ __forceinline__ Mass of(float x) { return {x == x ? x : -INFINITY, of(x, base_of(x))}; }
+  __device__ __forceinline__ void merge(Mass b) {
+    const float greatest = fmaxf(maximum, b.maximum), base = base_of(greatest);
+    const float own = two_to(maximum * LOG2E - base), others = two_to(b.maximum * LOG2E - base);
+    // A factor of infinity comes with a maximum of infinity, whose sum is infinity.
+    sum = sum * own + b.sum * others;
+    maximum = greatest;
+  }
+  // The logarithm of the sum of exp(x - maximum).
+  __device__ __forceinline__ float log_of_sum() const {
+    const float lost = isinf(maximum) ? 0.f : fmaf(maximum, LOG2E, -base_of(maximum));
+    return (log2f(sum) - lost) * LN2;
+  }
+};
+
+struct Together {
+  static __device__ __forceinline__ Mass neutral() { return Mass::neutral(); }
+  __device__ __forceinline__ Mass operator()(Mass a, Mass b) const {
+    a.merge(b);
+    return a;
+  }
+};
+
 struct Sum {
   static __device__ __forceinline__ float neutral() { return 0.f; }
   __device__ __forceinline__ float operator()(float a, float b) const { return a + b; }

@@ -51,7 +51,7 @@ using WholeMaxima = Greater<int>;
 // from zero, and is zero; a positive one leaves nothing else, and is the result. What is not a number stays in the sum.
 struct LogSums {
   float maximum, sum;
-  static __device__ __forceinline__ float power(float x) { return exp2f(x * 1.4426950408889634f); }
+  static __device__ __forceinline__ float power(float x) { return two_to(x * LOG2E); }
   static __device__ __forceinline__ LogSums neutral() { return {-INFINITY, 0.f}; }
   static __device__ __forceinline__ LogSums of(T x, long long) {
     const float value = to_float(x);

@@ -9,36 +9,17 @@
 
 using T = ELEMENT;
 
-constexpr float LOG2E = 1.4426950408889634f;
-constexpr float LN2 = 0.6931471805599453f;
-
-// A maximum, and the sum of exp(x - maximum). With nothing but negative infinities, the sum is measured from zero.
-struct Mass {
-  float maximum, sum;
-};
-
-__device__ __forceinline__ float finite(float maximum) { return maximum == -INFINITY ? 0.f : maximum; }
-
-// exp(x), a multiple of which is the result.
-__device__ __forceinline__ float power(float x) { return exp2f(x * LOG2E); }
-
-struct Together {
-  static __device__ __forceinline__ Mass neutral() { return {-INFINITY, 0.f}; }
-  __device__ __forceinline__ Mass operator()(Mass a, Mass b) const {
-    const float maximum = fmaxf(a.maximum, b.maximum), from = finite(maximum);
-    return {maximum, a.sum * power(a.maximum - from) + b.sum * power(b.maximum - from)};
-  }
-};
-
-// What an element becomes, given the whole mass. A row of negative infinities has no softmax: inf - inf.
+// What an element becomes, given the whole mass. A row without a finite maximum has no softmax: inf - inf.
 struct Finish {
-  float maximum, of_row;
+  float maximum, base, of_row;
   Finish() = default;
   __device__ __forceinline__ explicit Finish(Mass mass)
-      : maximum(mass.maximum), of_row(LOG_SOFTMAX ? log2f(mass.sum) * LN2 : 1.f / mass.sum) {}
+      : maximum(mass.maximum),
+        base(Mass::base_of(mass.maximum)),
+        of_row((LOG_SOFTMAX ? mass.log_of_sum() : 1.f / mass.sum) + (mass.maximum - mass.maximum)) {}
   __device__ __forceinline__ T operator()(float x) const {
     if constexpr (LOG_SOFTMAX) return from_float<T>((x - maximum) - of_row);
-    else return from_float<T>(power(x - maximum) * of_row);
+    else return from_float<T>(Mass::of(x, base) * of_row);
   }
 };
 
@@ -147,7 +128,7 @@ softmax_rows(const T* x, T* y, int columns, long long rows MASK) {
     }
   }
   maximum = over_lanes<LANES>(maximum, Greatest());
-  const float from = finite(maximum);
+  const float base = Mass::base_of(maximum);
   float sum = 0.f;
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
@@ -156,7 +137,7 @@ softmax_rows(const T* x, T* y, int columns, long long rows MASK) {
       convert_anew(held[v]);
 #pragma unroll
       for (int lane = 0; lane < W; ++lane)
-        if (ALIGNED || row.holds(column + lane)) sum += power(to_float(held[v].at[lane]) - from);
+        if (ALIGNED || row.holds(column + lane)) sum += Mass::of(to_float(held[v].at[lane]), base);
     }
   }
   const Mass of_lanes = {maximum, over_lanes<LANES>(sum, Sum())};
@@ -261,10 +242,7 @@ softmax_columns(const T* x, T* y, long long length, long long inner MASK) {
 #pragma unroll
       for (int lane = 0; lane < W; ++lane) {
         const float element = AT(in.at[lane], part);
-        Mass& mass = masses[lane];
-        const float maximum = fmaxf(mass.maximum, element), from = finite(maximum);
-        mass.sum = mass.sum * power(mass.maximum - from) + power(element - from);
-        mass.maximum = maximum;
+        masses[lane].merge(Mass::of(element));
       }
     }
   }

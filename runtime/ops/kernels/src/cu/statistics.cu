@@ -3,6 +3,7 @@
 // ELEMENT, AFFINE    of x and y, of weight and bias
 // WIDTH              elements of a vector; it divides `length`
 // GROUP              threads of a block
+// NEIGHBOURS         1 where segments follow each other; BY_SEGMENT 1 where each has a weight of its own
 // CLUSTER            blocks that share a group, which together hold it in shared memory
 //
 // `normalize_groups` reads each element once. `normalize_segments` takes statistics that are known: those of a training, or
@@ -35,11 +36,12 @@ __device__ __forceinline__ void run_on(float* mean, float* variance, long long c
 
 #ifdef CLUSTER
 
-// The group's channel is `group % kinds * channels`, and one more each `channel_step` segments, where that is not zero.
+// The group's first channel is `group % kinds * channels`; with BY_SEGMENT each segment has one of its own. `magic` is 2^40 over
+// a segment's vectors, rounded up: a group that is held has less than 2^20 of them, by which quotients are exact.
 extern "C" __global__ void IN_CLUSTERS __launch_bounds__(GROUP)
 normalize_groups(const T* x, T* y, const A* weight, const A* bias, float* running_mean, float* running_var,
-                 long long group_stride, long long stride, int segments, int length, int kinds, int channels,
-                 int channel_step, float eps, float momentum) {
+                 long long group_stride, long long stride, int segments, int length, long long magic, int kinds,
+                 int channels, float eps, float momentum) {
   cluster_started();
   extern __shared__ __align__(16) unsigned char memory[];
   Vector<T, W>* held = reinterpret_cast<Vector<T, W>*>(memory);
@@ -50,8 +52,10 @@ normalize_groups(const T* x, T* y, const A* weight, const A* bias, float* runnin
   const unsigned share = (all + CLUSTER - 1) / CLUSTER, first = rank * share, last = min(all, first + share);
   const float count = static_cast<float>(static_cast<long long>(segments) * length);
   constexpr int UNROLL = 8;
-  const auto place = [&](unsigned index, unsigned& segment) {
-    segment = index / each;
+  const auto segment_of = [&](unsigned index) { return static_cast<unsigned>(index * magic >> 40); };
+  const auto place = [&](unsigned index) {
+    if constexpr (NEIGHBOURS) return static_cast<long long>(index) * W;
+    const unsigned segment = segment_of(index);
     return segment * stride + static_cast<long long>(index - segment * each) * W;
   };
   float sum = 0.f;
@@ -59,9 +63,8 @@ normalize_groups(const T* x, T* y, const A* weight, const A* bias, float* runnin
     Vector<T, W> in[UNROLL];
 #pragma unroll
     for (int u = 0; u < UNROLL; ++u) {
-      unsigned segment;
       if (start + u * GROUP < last)
-        in[u] = *reinterpret_cast<const Vector<T, W>*>(from + place(start + u * GROUP, segment));
+        in[u] = *reinterpret_cast<const Vector<T, W>*>(from + place(start + u * GROUP));
     }
 #pragma unroll
     for (int u = 0; u < UNROLL; ++u) {
@@ -89,35 +92,37 @@ normalize_groups(const T* x, T* y, const A* weight, const A* bias, float* runnin
   const long long channel = static_cast<long long>(which % kinds) * channels;
   if (running_mean && rank == 0 && threadIdx.x == 0)
     run_on(running_mean, running_var, channel, momentum, mean, variance, count);
+  float2 of = affine.of(channel);
 #pragma unroll 4
   for (unsigned index = first + threadIdx.x; index < last; index += GROUP) {
-    unsigned segment;
-    const long long at = place(index, segment);
-    const float2 of = affine.of(channel + segment * channel_step);
-    normalized(held[index - first], to + at, mean, of.x * factor, of.y);
+    if constexpr (BY_SEGMENT) of = affine.of(channel + segment_of(index));
+    normalized(held[index - first], to + place(index), mean, of.x * factor, of.y);
   }
 }
 
 #else
 
-// Segments in the order of memory: segment `s` is of the group `s / each % groups` and the channel `s % channels`.
-extern "C" __global__ void __launch_bounds__(256)
+// Segments in the order of memory: segment `s` is of the group `s / each % groups` and the channel `s % channels`. A block has
+// four vectors a thread.
+extern "C" __global__ void __launch_bounds__(128)
 normalize_segments(const T* x, T* y, const A* weight, const A* bias, const float* means, const float* variances,
-                   long long length, long long each, long long groups, long long channels, int chunks, float eps) {
-  const long long segment = blockIdx.x / chunks, group = segment / each % groups, channel = segment % channels;
-  const long long first = (blockIdx.x % chunks * 512ll + threadIdx.x) * W;
+                   long long length, unsigned each, unsigned groups, unsigned channels, unsigned chunks, float eps) {
+  constexpr int VECTORS_OF_THREAD = 4;
+  const unsigned segment = blockIdx.x / chunks;
+  const long long first = ((blockIdx.x - segment * chunks) * (128ll * VECTORS_OF_THREAD) + threadIdx.x) * W;
+  const long long at = segment * length + first;
+  Vector<T, W> in[VECTORS_OF_THREAD];
+#pragma unroll
+  for (int v = 0; v < VECTORS_OF_THREAD; ++v)
+    if (first + v * 128 * W < length) in[v] = *reinterpret_cast<const Vector<T, W>*>(x + at + v * 128 * W);
+  const unsigned group = segment / each % groups, channel = segment % channels;
   const float factor = rsqrtf(variances[group] + eps);
   const Affine affine = {weight, bias};
   const float2 of = affine.of(channel);
   const float mean = means[group], scale = of.x * factor;
-  const long long at = segment * length + first;
-  Vector<T, W> in[2];
 #pragma unroll
-  for (int v = 0; v < 2; ++v)
-    if (first + v * 256 * W < length) in[v] = *reinterpret_cast<const Vector<T, W>*>(x + at + v * 256 * W);
-#pragma unroll
-  for (int v = 0; v < 2; ++v)
-    if (first + v * 256 * W < length) normalized(in[v], y + at + v * 256 * W, mean, scale, of.y);
+  for (int v = 0; v < VECTORS_OF_THREAD; ++v)
+    if (first + v * 128 * W < length) normalized(in[v], y + at + v * 128 * W, mean, scale, of.y);
 }
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -26,7 +26,9 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
 fn cross_entropy(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
     let shape = extents(call, &call.tensor("logits")?.shape)?;
     let reduction = call.str("reduction")?;
-    let by = Reduction { first: "loss", parameter: call.float("label_smoothing")?, ..Reduction::by("CrossEntropy") };
+    let parameter = call.float("label_smoothing")?;
+    let defines = vec![("SMOOTHED", i32::from(parameter != 0.0).to_string())];
+    let by = Reduction { first: "loss", parameter, defines, ..Reduction::by("CrossEntropy") };
     let mut plan = Plan::new();
     let of_rows = if reduction == "none" {
         Arg::Tensor("loss")

@@ -61,7 +61,8 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("L2NormalizeFwdOp", |call, gpu| Norm { euclidean: true, ..Norm::new(call, "x")? }.plan(call, gpu)),
 ];
 
-const NORM: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/norm.cu"));
+const NORM: &str =
+    concat!(include_str!("../cu/row.cuh"), include_str!("../cu/narrow.cuh"), include_str!("../cu/norm.cu"));
 
 /// The distance from one to the next number: what PyTorch takes for an absent eps.
 fn epsilon(dtype: DType) -> f64 {

@@ -16,8 +16,11 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
 
 const BACKWARD: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/norm_backward.cu"));
 
-/// Threads of a multiprocessor at 128 registers each.
-const RESIDENT: i64 = 512;
+/// The most threads of a block.
+const MOST: i64 = 512;
+
+/// Threads of a multiprocessor at 64 registers each, and at about 100.
+const RESIDENT: (i64, i64) = (1024, 640);
 
 fn backward(call: &CheckedCall, gpu: &Gpu, centred: bool) -> Result<Plan, OpError> {
     let op = call.op();
@@ -38,7 +41,7 @@ fn backward(call: &CheckedCall, gpu: &Gpu, centred: bool) -> Result<Plan, OpErro
     let needed = columns / width;
     let vectors = if needed <= 256 { 1 } else { 2 };
     let group = ((needed + vectors - 1) / vectors + 31) / 32 * 32;
-    if group > RESIDENT {
+    if group > MOST {
         let mut plan = Plan::new();
         if rows > 0 {
             let arguments = vec![dy.clone(), x.clone(), weight, means.clone(), rstd.clone(), dx, Arg::I64(columns)];
@@ -50,8 +53,17 @@ fn backward(call: &CheckedCall, gpu: &Gpu, centred: bool) -> Result<Plan, OpErro
     }
     // Columns are less than a million here, by what a group takes.
     let columns_of_kernel = Arg::I32(columns as i32);
-    let source = source.define("VECTORS", vectors).define("GROUP", group);
-    let parts = rows.min(i64::from(gpu.multiprocessors) * (RESIDENT / group));
+    // Rows whose vectors a thread holds at once: two vectors of each tensor.
+    let together = 2 / vectors;
+    // Two sums for each of two vectors take more registers.
+    let resident = if centred && vectors == 2 { RESIDENT.1 } else { RESIDENT.0 };
+    let at_once = (resident / group).max(1);
+    let source = source
+        .define("VECTORS", vectors)
+        .define("GROUP", group)
+        .define("TOGETHER", together)
+        .define("MIN_BLOCKS", at_once);
+    let parts = ((rows + together - 1) / together).min(i64::from(gpu.multiprocessors) * at_once);
     let mut plan = Plan::new();
     let bytes = usize::try_from(parts * columns * 4).unwrap_or(usize::MAX);
     let sums_of_weight = plan.scratch(bytes);

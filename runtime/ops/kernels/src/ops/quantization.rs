@@ -160,24 +160,18 @@ fn quantize_blocks(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
     let (height, width) = (call_size(call, block[0])?.min(rows), call_size(call, block[1])?.min(columns));
     let dtype = call.dtype("x")?;
     let lanes = dividing_lanes(columns, dividing_lanes(width, lanes(dtype)));
-    let threads = if height * width / lanes <= 2048 { 256 } else { 512 };
+    let threads = if height * width / lanes <= 2048 { 512 } else { 1024 };
     let source = Codes::E4M3
         .define(Source::new("quantize.cu", QUANTIZE))
         .element("ELEMENT", dtype)
         .define("WIDTH", lanes)
-        .define("VECTORS", 8)
+        .define("VECTORS", 4)
         .define("GROUP", threads)
         .define("SCALE", Scale::Quotient as i32)
+        .define("HEIGHT", columns_of_kernel(call, height)?)
+        .define("ACROSS", columns_of_kernel(call, width / lanes)?)
         .define("BLOCK", 1);
     let count = ((rows + height - 1) / height) * ((columns + width - 1) / width);
-    let arguments = vec![
-        Arg::Tensor("x"),
-        Arg::Tensor("q"),
-        Arg::Tensor("scale"),
-        Arg::I64(rows),
-        Arg::I64(columns),
-        Arg::I32(columns_of_kernel(call, height)?),
-        Arg::I32(columns_of_kernel(call, width)?),
-    ];
+    let arguments = vec![Arg::Tensor("x"), Arg::Tensor("q"), Arg::Tensor("scale"), Arg::I64(rows), Arg::I64(columns)];
     Ok(Plan::new().launch(source, "quantize_blocks", Grid::row(blocks(call.op(), count)?, threads as u32), arguments))
 }

@@ -46,8 +46,12 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
 
 const STATISTICS: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/statistics.cu"));
 
-/// A block's shared memory, where two are to run at once on a multiprocessor of 228 KiB.
-const SHARED_OF_TWO: i64 = 110 << 10;
+/// A block's shared memory, where four, three or two are to run at once on a multiprocessor of 228 KiB: blocks that are at
+/// different stages keep its memory busy.
+const SHARED_OF_SEVERAL: [i64; 3] = [55 << 10, 74 << 10, 112 << 10];
+
+/// Threads of a block.
+const GROUP: i64 = 256;
 
 /// The extents of x.
 #[derive(Debug, Clone, Copy)]
@@ -129,6 +133,8 @@ fn segments(
 ) -> Result<Plan, OpError> {
     let width = dividing_lanes(x.length, lanes(call.dtype("x")?));
     let chunks = (x.length / width + 511) / 512;
+    // Groups and channels are no more than the segments, which are no more than a grid's blocks.
+    let count = blocks(call.op(), x.batch * x.channels * chunks)?;
     let arguments = vec![
         Arg::Tensor("x"),
         Arg::Tensor("y"),
@@ -137,14 +143,13 @@ fn segments(
         means,
         variances,
         Arg::I64(x.length),
-        Arg::I64(each),
-        Arg::I64(groups),
-        Arg::I64(x.channels),
-        Arg::I32(i32::try_from(chunks).unwrap_or(i32::MAX)),
+        Arg::I32(each as i32),
+        Arg::I32(groups as i32),
+        Arg::I32(x.channels as i32),
+        Arg::I32(chunks as i32),
         Arg::F32(call.float("eps")? as f32),
     ];
-    let grid = Grid::row(blocks(call.op(), x.batch * x.channels * chunks)?, 256);
-    Ok(plan.launch(source(call, width)?, "normalize_segments", grid, arguments))
+    Ok(plan.launch(source(call, width)?, "normalize_segments", Grid::row(count, 128), arguments))
 }
 
 impl Layout {
@@ -153,7 +158,8 @@ impl Layout {
         let vectors = self.segments * self.length / width;
         let of_block = |cluster: i64| (vectors + cluster - 1) / cluster * width * bytes;
         let at_most = |limit: i64| [1, 2, 4, 8].into_iter().find(|&cluster| of_block(cluster) <= limit);
-        let mut cluster = at_most(SHARED_OF_TWO).or_else(|| at_most(i64::from(gpu.shared_bytes) - 1024))?;
+        let mut cluster =
+            SHARED_OF_SEVERAL.into_iter().find_map(at_most).or_else(|| at_most(i64::from(gpu.shared_bytes) - 1024))?;
         // Few groups: more blocks each.
         while cluster < 8 && self.groups * cluster < i64::from(gpu.multiprocessors) && of_block(cluster) > 8 << 10 {
             cluster *= 2;
@@ -180,7 +186,11 @@ impl Layout {
         let momentum = call.float("momentum").unwrap_or(0.0) as f32;
         let (short, held) = (elements < 1 << 31, self.held(i64::from(dtype.bits()) / 8, width, gpu));
         if let (true, Some((cluster, shared))) = (short, held) {
-            let source = source(call, width)?.define("GROUP", 512).define("CLUSTER", cluster);
+            let source = source(call, width)?
+                .define("GROUP", GROUP)
+                .define("CLUSTER", cluster)
+                .define("NEIGHBOURS", i32::from(self.stride == self.length || self.segments == 1))
+                .define("BY_SEGMENT", i32::from(self.channel_step != 0));
             let arguments = vec![
                 Arg::Tensor("x"),
                 Arg::Tensor("y"),
@@ -193,13 +203,13 @@ impl Layout {
                 // Less than the elements, which fit.
                 Arg::I32(self.segments as i32),
                 Arg::I32(self.length as i32),
+                Arg::I64((1 << 40) / (self.length / width) + 1),
                 Arg::I32(self.kinds as i32),
                 Arg::I32(self.channels as i32),
-                Arg::I32(self.channel_step as i32),
                 Arg::F32(call.float("eps")? as f32),
                 Arg::F32(momentum),
             ];
-            let grid = Grid::row(blocks(call.op(), self.groups * cluster)?, 512).shared(shared);
+            let grid = Grid::row(blocks(call.op(), self.groups * cluster)?, GROUP as u32).shared(shared);
             return Ok(Plan::new().launch(source, "normalize_groups", grid, arguments));
         }
         let mut plan = Plan::new();
