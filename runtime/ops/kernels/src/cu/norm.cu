@@ -164,11 +164,6 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
   };
   if constexpr (!LONG) each(row, [&](int v, int column) { norm.fetch(row, column, held[v]); });
 
-  // What is needed behind the row's statistics is on its way while they are computed.
-  constexpr bool EARLY = !LONG && VECTORS <= 2;
-  Behind early[EARLY ? VECTORS : 1];
-  if constexpr (EARLY) each(row, [&](int v, int column) { early[v] = norm.of_column(row, column); });
-
   float mean = 0.f, squares = 0.f;
   if constexpr (CENTRED) {
     // The moments of the lanes that share a row, then of all.
@@ -205,7 +200,7 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
     fetch(v, column);
 #pragma unroll
     for (int lane = 0; lane < W; ++lane) out[lane] = (held[v][lane] - mean) * factor;
-    norm.behind(row, column, EARLY ? early[EARLY ? v : 0] : norm.of_column(row, column), out);
+    norm.behind(row, column, norm.of_column(row, column), out);
   };
   float divisor = 0.f;
   if constexpr (QUANTIZED) {

@@ -11,7 +11,7 @@
 // SMOOTHED           1 where `CrossEntropy` is smoothed
 //
 // `reduce_rows`: the last axis is reduced. GROUP threads share an output, ROWS outputs a block for groups within a warp, and
-// `splits` blocks an output. SEGMENTED: other axes are reduced as well. ALIGNED: segments start at multiples of WIDTH.
+// `splits` blocks an output; a thread has UNROLL vectors under way. SEGMENTED: other axes are reduced as well. ALIGNED: segments start at multiples of WIDTH.
 // `reduce_columns`: the last axis is kept. A block has TX lanes of WIDTH columns, and TY parts of what is reduced.
 // `reduce_partials`: what the splits of an output have come to.
 
@@ -51,6 +51,7 @@ template <typename Self> struct Taking {
 
 // Numbers as they are stored: from integers as they are, from floats rounded.
 template <typename Y> __device__ __forceinline__ Y stored(float x) { return from_float<Y>(x); }
+template <typename Y> __device__ __forceinline__ Y stored(double x) { return from_float<Y>(static_cast<float>(x)); }
 template <typename Y> __device__ __forceinline__ Y stored(long long x) { return static_cast<Y>(x); }
 
 template <bool MEAN> struct Summing : Taking<Summing<MEAN>> {
@@ -65,14 +66,20 @@ template <bool MEAN> struct Summing : Taking<Summing<MEAN>> {
 using Total = Summing<false>;
 using Mean = Summing<true>;
 
+template <typename A> __device__ __forceinline__ A as(T x) {
+  if constexpr (sizeof(T) == 8) return static_cast<A>(x);
+  else return static_cast<A>(to_float(x));
+}
+
 template <typename A> struct Multiplying : Taking<Multiplying<A>> {
   A product;
   static __device__ __forceinline__ Multiplying neutral() { Multiplying a; a.product = A(1); return a; }
-  __device__ __forceinline__ void take(T x, long long, float) { product *= static_cast<A>(x); }
+  __device__ __forceinline__ void take(T x, long long, float) { product *= as<A>(x); }
   __device__ __forceinline__ void merge(const Multiplying& b) { product *= b.product; }
   __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = stored<FIRST>(product); }
 };
-using Product = Multiplying<float>;
+// In double precision: factors just above and below one would be rounded to one side.
+using Product = Multiplying<double>;
 using WholeProduct = Multiplying<long long>;
 
 // The greatest, or with SIGN = -1 the least. What is not a number is above all.
@@ -100,14 +107,20 @@ template <int SIGN, bool VALUE> struct Placed : Taking<Placed<SIGN, VALUE>> {
     const bool better = number ? held && (x > best || (x == best && at < place)) : held || at < place;
     if (better) { best = x; place = at; }
   }
-  __device__ __forceinline__ void take(T x, long long at, float) { hold(SIGN * to_float(x), at); }
+  // A thread meets its elements in their order, so that of equal ones the first is held already.
+  __device__ __forceinline__ void take(T element, long long at, float) {
+    const float x = SIGN * to_float(element);
+    if (!(x <= best) && best == best) { best = x; place = at; }
+  }
   __device__ __forceinline__ void merge(const Placed& b) { hold(b.best, b.place); }
+  // Where nothing was above negative infinity, all are that.
+  __device__ __forceinline__ long long first_place() const { return place == 0x7fffffffffffffffll ? 0 : place; }
   __device__ __forceinline__ void finish(const Context& c, long long at) const {
     if constexpr (VALUE) {
       c.first[at] = stored<FIRST>(SIGN * best);
-      c.second[at] = stored<SECOND>(place);
+      c.second[at] = stored<SECOND>(first_place());
     } else {
-      c.first[at] = stored<FIRST>(place);
+      c.first[at] = stored<FIRST>(first_place());
     }
   }
 };
@@ -297,7 +310,7 @@ struct Likeliest {
     mass.merge(b.mass);
   }
   __device__ __forceinline__ void finish(const Context& c, long long at) const {
-    c.first[at] = stored<FIRST>(best.place);
+    c.first[at] = stored<FIRST>(best.first_place());
     c.second[at] = stored<SECOND>(best.best - mass.log());
   }
 };
@@ -351,8 +364,6 @@ struct Axes {
 };
 
 #ifdef GROUP
-
-constexpr int UNROLL = PAIRED ? 4 : 8;
 
 extern "C" __global__ void __launch_bounds__(GROUP * ROWS)
 reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator* partials, const long long* target,

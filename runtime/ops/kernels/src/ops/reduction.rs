@@ -267,6 +267,7 @@ pub(crate) fn reduce(
             .define("WIDTH", lanes(given.element))
             .define("GROUP", shape.group)
             .define("ROWS", shape.in_block)
+            .define("UNROLL", shape.unroll.min(if given.more == Arg::Null { 8 } else { 4 }))
             .define("SEGMENTED", i32::from(!walked.is_empty()))
             .define("ALIGNED", i32::from(columns % lanes(given.element) == 0));
         let arguments = vec![
@@ -339,6 +340,8 @@ struct RowShape {
     in_block: i64,
     splits: i64,
     blocks: i64,
+    /// Vectors of a thread that are under way at once.
+    unroll: i64,
 }
 
 impl RowShape {
@@ -347,7 +350,8 @@ impl RowShape {
         let multiprocessors = i64::from(gpu.multiprocessors);
         let within_warp = |group: i64| {
             let in_block = 256 / group;
-            RowShape { group, in_block, splits: 1, blocks: (rows + in_block - 1) / in_block }
+            let unroll = ((vectors + group - 1) / group).clamp(1, 8).unsigned_abs().next_power_of_two() as i64;
+            RowShape { group, in_block, splits: 1, blocks: (rows + in_block - 1) / in_block, unroll }
         };
         if vectors <= 32 {
             // A vector or two a thread.
@@ -364,7 +368,7 @@ impl RowShape {
         // What runs at once, at 64 registers a thread: no more blocks than that, so that none runs alone at the end.
         let resident = multiprocessors * 1024 / group;
         let splits = (resident / rows).min(vectors / (group * 2)).max(1);
-        RowShape { group, in_block: 1, splits, blocks: rows * splits }
+        RowShape { group, in_block: 1, splits, blocks: rows * splits, unroll: 8 }
     }
 }
 
