@@ -137,7 +137,7 @@ fn manifest() -> Vec<(String, String)> {
 #[test]
 fn an_accepted_completion_brings_no_error_and_what_was_there_is_offered() {
     // Positions and items are sampled evenly; these give some hundred positions and a few thousand items.
-    let every: usize = std::env::var("TILEOPS_COMPLETIONS_EVERY").ok().and_then(|n| n.parse().ok()).unwrap_or(149);
+    let every: usize = std::env::var("TILEOPS_COMPLETIONS_EVERY").ok().and_then(|n| n.parse().ok()).unwrap_or(71);
     const MOST_ITEMS: usize = 12;
     let files = manifest();
     let mut db = AnalysisDb::default();

@@ -1,7 +1,7 @@
 //! How long a keystroke takes to become diagnostics, and how long completion and hover take, at the client's side of the
 //! pipe; and the memory then: `cargo bench -p tileops-lsp --bench keystroke`. The document is about 50 KB; 2,000 other
 //! manifests, copies of our own, are in the workspace. The baseline is yaml-language-server (npm), on the same edits of the
-//! same document, with the JSON schema that is written here.
+//! same document, with the JSON schema that is written here. `TILEOPS_BENCH_SERVER` names another build of the server.
 
 #![allow(clippy::print_stdout, reason = "its output is what it is for")]
 
@@ -55,7 +55,12 @@ fn main() {
     let file = uri(&path);
 
     let since = Instant::now();
-    let mut client = Client::start(folder.path(), pushed());
+    let server = std::env::var_os("TILEOPS_BENCH_SERVER");
+    let mut client = match &server {
+        Some(server) => Client::spawn_with(&mut Command::new(server)),
+        None => Client::spawn(),
+    };
+    client.initialize(folder.path(), pushed(), json!(null));
     client.open(&file, 0, &large);
     client.diagnostics(&file, Some(0));
     println!("open: {:.1} ms from the start of the process to the first diagnostics", milliseconds(since.elapsed()));

@@ -103,8 +103,10 @@ pub(crate) struct Owner<'t> {
     pub(crate) within: Option<Names>,
     /// A formal, a column, a row's key, a constructor.
     pub(crate) member: Option<&'t str>,
-    /// The field of a constructor.
+    /// The constructor whose fields these are.
     pub(crate) field: Option<&'t str>,
+    /// One of those fields.
+    pub(crate) part: Option<&'t str>,
 }
 
 /// A mapping whose keys the author chooses.
@@ -335,12 +337,12 @@ fn of_name<'t>(names: Names, owner: Owner<'t>, key: &'t str, value: Option<&Node
             _ => Due::Scalar(Holds::FieldKind, field),
         },
         Names::AdtValue => Due::Named(Names::AdtFields, Owner { field: Some(key), ..owner }),
-        Names::AdtFields => Due::Scalar(Holds::RowValue, Owner { key: None, ..owner }),
+        Names::AdtFields => Due::Scalar(Holds::RowValue, Owner { key: None, part: Some(key), ..owner }),
         Names::Pattern => match value.map(|node| &node.kind) {
             Some(NodeKind::Mapping(_)) => Due::Named(Names::PatternFields, field),
             _ => Due::Scalar(Holds::Pattern, field),
         },
-        Names::PatternFields => Due::Scalar(Holds::Pattern, owner),
+        Names::PatternFields => Due::Scalar(Holds::Pattern, Owner { part: Some(key), ..owner }),
     }
 }
 

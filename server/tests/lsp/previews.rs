@@ -62,7 +62,7 @@ fn records_stand_beside_their_rows_and_are_stale_when_the_entry_changes() {
     let found = labels(&mut client, &uri);
     assert_eq!(
         found,
-        ["32 B", "40.0 MFLOP, 40.0 FLOP/B, memory-bound, 50% of its roof", "bytes = 8*M  (read x; write y)"]
+        ["32 B", "· 40.0 MFLOP, 40.0 FLOP/B, memory-bound, 50% of its roof", "bytes = 8*M  (read x; write y)"]
     );
     let line = text.lines().position(|line| line.contains("label: small")).expect("a row");
     let column = text.lines().nth(line).and_then(|line| line.find("small")).expect("a label");
@@ -80,10 +80,10 @@ fn records_stand_beside_their_rows_and_are_stale_when_the_entry_changes() {
     let change = json!({"uri": project.uri("records/b.jsonl"), "type": 1});
     client.notify("workspace/didChangeWatchedFiles", json!({"changes": [change]}));
     let found = wait_for(&mut client, &uri, "80.0 MFLOP");
-    assert_eq!(found[1], "80.0 MFLOP, 80.0 FLOP/B, memory-bound");
+    assert_eq!(found[1], "· 80.0 MFLOP, 80.0 FLOP/B, memory-bound");
     // A comment behind the entry is no change of it.
     client.change(&uri, 3, json!([{"text": format!("{edited}\n# The end.\n")}]));
-    assert_eq!(labels(&mut client, &uri)[1], "80.0 MFLOP, 80.0 FLOP/B, memory-bound");
+    assert_eq!(labels(&mut client, &uri)[1], "· 80.0 MFLOP, 80.0 FLOP/B, memory-bound");
     // Its switch.
     client.configuration = Some(json!({"hints": {"records": false}}));
     client.notify("workspace/didChangeConfiguration", json!({"settings": null}));

@@ -58,7 +58,6 @@ describe('a manifest with defects', () => {
     expect(rows).toContain('unknown-name');
     expect(rows).toMatch(/Ln 19, Col \d+/);
     expect(rows).toContain('spec_only');
-    await workbench.picture('problems');
   });
 
   it('previews the bytes of each row in the text', async () => {

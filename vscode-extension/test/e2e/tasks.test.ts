@@ -43,6 +43,7 @@ describe('the tasks', () => {
     await spec.first().waitFor();
     await workbench.page.waitForTimeout(1_000);
     expect(await spec.count()).toBe(1);
+    await workbench.picture('vscode-problems');
   });
 
   it('print the calls of the rows', async () => {

@@ -70,6 +70,15 @@ impl Work<'_> {
             }
             return is_held;
         }
+        if behind.trim_start().starts_with('=') && !behind.trim_start().starts_with("==") {
+            let parameters = call_around(before).and_then(builtins::find).map_or(&[][..], |builtin| builtin.params);
+            let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
+            let least = names.iter().map(|name| probe.defects(name, None)).min();
+            for name in names.iter().filter(|name| Some(probe.defects(name, None)) == least) {
+                self.add(name, CompletionKind::Name, "parameter", "");
+            }
+            return is_held;
+        }
         if let Some(arguments) = behind.strip_prefix('(') {
             self.callees(&probe, before, arguments.trim_start().starts_with(')'));
             return is_held;
@@ -307,6 +316,22 @@ impl Work<'_> {
             });
         }
     }
+}
+
+/// The function whose arguments `before` ends in.
+pub(super) fn call_around(before: &str) -> Option<&str> {
+    let mut depth = 0_usize;
+    let open = before.char_indices().rev().find_map(|(at, c)| {
+        match c {
+            ')' | ']' => depth += 1,
+            '(' | '[' if depth > 0 => depth -= 1,
+            '(' => return Some(at),
+            _ => {}
+        }
+        None
+    })?;
+    let name = before.get(..open)?.rsplit(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).next();
+    name.filter(|name| !name.is_empty())
 }
 
 /// What closes the brackets that are open behind an expression.

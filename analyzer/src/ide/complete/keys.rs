@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::mentions::{adt_of, formals};
 use super::super::site::{Due, Names, Owner, is_tensor};
 use super::{CompletionKind, MARK, Work};
-use crate::check::value_of_node;
+use crate::check::{SymbolRole, value_of_node};
 use crate::lang::{Kind, Value};
 use crate::model::schema::{self, Form, Key, Section};
 use crate::syntax::{Node, NodeKind};
@@ -48,7 +48,8 @@ impl Work<'_> {
                 let names: Vec<(Arc<str>, String)> = analysis
                     .scope
                     .iter()
-                    .filter(|symbol| matches!(symbol.kind, Kind::DType(_)) && !present.contains(&&*symbol.name))
+                    .filter(|symbol| symbol.role == SymbolRole::Index && matches!(symbol.kind, Kind::DType(_)))
+                    .filter(|symbol| !present.contains(&&*symbol.name))
                     .map(|symbol| (symbol.name.clone(), symbol.kind.to_string()))
                     .collect();
                 for (name, kind) in names {

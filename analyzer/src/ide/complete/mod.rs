@@ -18,7 +18,7 @@ use crate::db::AnalysisDb;
 use crate::defect::{codes, find_code};
 use crate::lang::DType;
 use crate::lang::builtins;
-use crate::syntax::{EntryTree, Node, parse_entry};
+use crate::syntax::{EntryTree, Node, NodeKind, parse_entry};
 use crate::text::{TextRange, TextSize};
 
 /// What a completion inserts.
@@ -109,7 +109,7 @@ pub struct Completion {
 }
 
 /// What can stand between two operands.
-const KEYWORDS: [&str; 6] = ["in", "not in", "and", "or", "if", "else"];
+const KEYWORDS: [&str; 8] = ["in", "not in", "and", "or", "if", "else", "not", "for"];
 
 /// The name that stands for the cursor.
 const MARK: &str = "zzcursorzz";
@@ -160,6 +160,7 @@ pub fn completions(db: &AnalysisDb, path: &str, offset: TextSize) -> Vec<Complet
             column: start - line,
             quotes_calls: false,
             bears_commas: true,
+            beside: Vec::new(),
         };
         work.complete(&text, &tree, size(start + 1));
         work.found.retain(|completion| completion.label != MARK);
@@ -231,6 +232,8 @@ struct Work<'a> {
     quotes_calls: bool,
     /// Whether a comma is part of the scalar.
     bears_commas: bool,
+    /// What stands in the list that the cursor is in.
+    beside: Vec<String>,
 }
 
 impl Work<'_> {
@@ -256,12 +259,24 @@ impl Work<'_> {
             Some(&Part::Key { node, value, mapping, due }) if mentions_mark(node) => {
                 self.keys(text, mapping, due, value);
             }
-            Some(&Part::Value { node, due }) if mentions_mark(node) => match due {
-                Due::Scalar(holds, owner) => self.values(text, tree, node, holds, owner),
-                // A mapping that is being begun in brackets, or a list's first item.
-                Due::List(Items::Scalars(holds), owner) => self.values(text, tree, node, holds, owner),
-                _ => {}
-            },
+            Some(&Part::Value { node, due }) if mentions_mark(node) => {
+                let beside = parts.iter().rev().find_map(|part| match part {
+                    Part::Value { node, .. } => match &node.kind {
+                        NodeKind::Sequence(items) => {
+                            Some(items.iter().filter_map(Node::as_str).map(str::to_owned).collect())
+                        }
+                        _ => None,
+                    },
+                    Part::Key { .. } => None,
+                });
+                self.beside = beside.unwrap_or_default();
+                match due {
+                    Due::Scalar(holds, owner) => self.values(text, tree, node, holds, owner),
+                    // A mapping that is being begun in brackets, or a list's first item.
+                    Due::List(Items::Scalars(holds), owner) => self.values(text, tree, node, holds, owner),
+                    _ => {}
+                }
+            }
             _ => {}
         }
     }

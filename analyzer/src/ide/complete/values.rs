@@ -1,7 +1,7 @@
 //! Values that are words: choices, types, dtypes, names of ops and functions.
 
 use super::super::Edit;
-use super::super::mentions::{formals, literals};
+use super::super::mentions::{adt_of, formals, literals};
 use super::super::site::{Holds, Owner};
 use super::whole::retain_fitting;
 use super::{Completion, CompletionKind, MARK, Topic, Work};
@@ -77,7 +77,8 @@ impl Work<'_> {
             Holds::Some => {
                 let signature = analysis.as_ref().and_then(|a| a.entry.signature.valid());
                 for tensor in signature.into_iter().flat_map(crate::check::tensors) {
-                    if matches!(tensor.optional.valid(), Some(crate::model::Condition::Always(true))) {
+                    let is_optional = matches!(tensor.optional.valid(), Some(crate::model::Condition::Always(true)));
+                    if is_optional && !self.beside.iter().any(|name| **name == *tensor.name.value) {
                         self.add(&tensor.name.value, CompletionKind::Tensor, "optional tensor", "");
                     }
                 }
@@ -88,6 +89,14 @@ impl Work<'_> {
                         self.add(name, CompletionKind::Name, &kind.to_string(), "");
                     }
                 }
+            }
+            Holds::Pattern if owner.part.is_some() => {
+                for (_, kind) in formals(&scope, &owner).into_iter().flatten() {
+                    if let Some(kind) = part_of(kind, &owner) {
+                        self.plain_values(&kind);
+                    }
+                }
+                self.words(["_"], "anything");
             }
             Holds::Pattern => {
                 for (_, kind) in formals(&scope, &owner).into_iter().flatten() {
@@ -104,10 +113,15 @@ impl Work<'_> {
                     Some(Kind::DType(set)) => set,
                     _ => DTypeSet::ALL,
                 });
+                retain_fitting(self.site, text, node, &mut self.found);
             }
             Holds::RowValue | Holds::Default => {
                 if let Some(symbol) = owner.member.or(owner.name).and_then(|name| scope.get(name)) {
-                    self.plain_values(&symbol.kind.clone());
+                    let kind = match owner.part {
+                        Some(_) => part_of(&symbol.kind, &owner),
+                        None => Some(symbol.kind.clone()),
+                    };
+                    kind.iter().for_each(|kind| self.plain_values(kind));
                 }
             }
             Holds::IndexKind | Holds::FormalKind | Holds::FieldKind | Holds::Type => self.types(node, holds),
@@ -159,7 +173,7 @@ impl Work<'_> {
                 "Seq" => of_ints || behind.trim_start() == "[]",
                 "DType" => !of_ints,
                 // A list is as long as it is.
-                "list" => !behind.contains(','),
+                "list" => !behind.split(']').next().is_some_and(|arguments| arguments.contains(',')),
                 _ => true,
             };
             for head in heads.iter().filter(|head| is_due(head)) {
@@ -183,7 +197,13 @@ impl Work<'_> {
                 return;
             }
         }
+        // A union names each of its members once.
+        let in_union = holds == Holds::Type && (before.ends_with('|') || behind.trim_start().starts_with('|'));
+        let members: Vec<&str> = scalar.text.split('|').map(str::trim).collect();
         let mut add = |name: &str, doc: &str| {
+            if in_union && name.split('|').any(|member| members.contains(&member.trim())) {
+                return;
+            }
             let text = if name.contains(['[', '|']) && !is_quoted { format!("\"{name}\"") } else { name.to_owned() };
             if let Some(item) = self.add(name, CompletionKind::Type, "", doc) {
                 item.edit.text = text;
@@ -197,6 +217,9 @@ impl Work<'_> {
             }
             Holds::FieldKind => schema::FIELD_KINDS.iter().for_each(|name| add(name, "")),
             Holds::FormalKind => ["Dim", "Int", "Bool", "Shape", "DType"].iter().for_each(|name| add(name, "")),
+            _ if in_union => {
+                ["int", "bool", "float", "str", "None", "Number", "torch.dtype"].iter().for_each(|name| add(name, ""))
+            }
             _ => ["int", "bool", "float", "str", "Number", "torch.dtype", "int | None", "list[int]", "tuple[int, ...]"]
                 .iter()
                 .for_each(|name| add(name, "")),
@@ -220,4 +243,10 @@ impl Work<'_> {
             }
         }
     }
+}
+
+/// The kind of a field of a constructor of an ADT, by their names in `owner`.
+fn part_of(kind: &Kind, owner: &Owner<'_>) -> Option<Kind> {
+    let constructor = adt_of(kind)?.constructors.iter().find(|one| Some(&*one.name) == owner.field)?;
+    constructor.fields.iter().find(|field| Some(&*field.name) == owner.part).map(|field| field.kind.clone())
 }

@@ -22,7 +22,12 @@ pub(crate) fn inlay_hint(snapshot: &Snapshot, params: InlayHintParams) -> Result
     let mut hints: Vec<InlayHint> =
         hints.into_iter().map(|hint| shown(&target, hint.offset, hint.label, hint.tooltip)).collect();
     if settings.records {
-        hints.extend(recorded(snapshot, &target, range));
+        for (offset, label, tooltip) in recorded(snapshot, &target, range) {
+            let position = target.positions.position(offset);
+            // Editors put hints of one place next to each other.
+            let label = if hints.iter().any(|hint| hint.position == position) { format!("· {label}") } else { label };
+            hints.push(shown(&target, offset, label, tooltip));
+        }
         // What stands in one place stays in its order.
         hints.sort_by_key(|hint| hint.position);
     }
@@ -30,7 +35,7 @@ pub(crate) fn inlay_hint(snapshot: &Snapshot, params: InlayHintParams) -> Result
 }
 
 /// What the records say of the rows in a range.
-fn recorded(snapshot: &Snapshot, target: &Target<'_>, range: TextRange) -> Vec<InlayHint> {
+fn recorded(snapshot: &Snapshot, target: &Target<'_>, range: TextRange) -> Vec<(TextSize, String, String)> {
     let Some(records) = target.records(snapshot) else { return Vec::new() };
     let mut hints = Vec::new();
     for row in ide::row_cases(target.db, &target.key, range) {
@@ -44,7 +49,7 @@ fn recorded(snapshot: &Snapshot, target: &Target<'_>, range: TextRange) -> Vec<I
             tooltips.push(said.markdown());
         }
         if !labels.is_empty() {
-            hints.push(shown(target, row.end, labels.join(" | "), tooltips.join("\n")));
+            hints.push((row.end, labels.join(" | "), tooltips.join("\n")));
         }
     }
     hints

@@ -193,7 +193,7 @@ fn pages_are_distinct() {
     assert!(distinct(&pages));
     let pages = values("paged_block_table", &[Int(5), Int(4), Int(6)]);
     assert!(pages.chunks(4).all(distinct) && pages.iter().all(|&page| (0..6).contains(&page)));
-    assert_eq!(values("paged_block_table", &[Int(0), Int(4), Int(6)]), []);
+    assert!(values("paged_block_table", &[Int(0), Int(4), Int(6)]).is_empty());
     assert_eq!(
         made("paged_block_table", &[Int(3), Int(7), Int(6)]),
         Err("`width` is 7, and must be at most `pool`, which is 6".into())
@@ -261,7 +261,7 @@ fn requests_see_their_own_past_only() {
         made("attn.sparse_topk_positions", &[ints([2, 1]), Int(2), Int(3)]),
         Err("`L[1]` is 1, and must be at least `S_q`, which is 2".into())
     );
-    assert_eq!(values("attn.sparse_topk_positions", &[ints([]), Int(2), Int(3)]), []);
+    assert!(values("attn.sparse_topk_positions", &[ints([]), Int(2), Int(3)]).is_empty());
 }
 
 #[test]
