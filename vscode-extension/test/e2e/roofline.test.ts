@@ -69,6 +69,56 @@ describe('the Roofline view', () => {
     expect(order).toEqual(['0 name', '0 row', '0 row', '0 row', '0 row']);
   });
 
+  it('is used by the keyboard alone', async () => {
+    const { keyboard } = workbench.page;
+    await workbench.tab('gemm.yaml').click();
+    await workbench.goTo(1, 1);
+    await keyboard.press('F1');
+    await keyboard.type('TileOps: Focus on Roofline View');
+    await workbench.page.locator('.quick-input-list .monaco-list-row.focused', { hasText: 'Roofline View' }).waitFor();
+    await keyboard.press('Enter');
+    await expect.poll(() => view.evaluate(() => document.hasFocus())).toBe(true);
+    const focused = () =>
+      view.evaluate(() => {
+        const element = document.hasFocus() ? document.activeElement : null;
+        return (element?.querySelector('.case') ?? element)?.textContent ?? '';
+      });
+    // The focus is where it was last: round to the first.
+    for (let press = 0; press < 12 && (await focused()) !== 'MatmulFwdOp'; press++) await keyboard.press('Tab');
+    const stops = [await focused()];
+    for (let press = 0; press < 4; press++) {
+      await keyboard.press('Tab');
+      stops.push(await focused());
+    }
+    expect(stops).toEqual([
+      'MatmulFwdOp',
+      'square-4k-float16',
+      'square-4k-bfloat16',
+      'llama-8b-qkv-bfloat16',
+      'llama-8b-token-bfloat16',
+    ]);
+    await keyboard.press('Shift+Tab');
+    await keyboard.press('Enter');
+    await workbench.cursorAt(29);
+  });
+
+  it('says to a screen reader what it shows', async () => {
+    const heard = await view.locator('body').ariaSnapshot();
+    for (const part of [
+      '- heading "gemm.yaml" [level=1]',
+      '- status: 1 entry · 4 calls · 4 recorded on NVIDIA H200',
+      '- heading "MatmulFwdOp" [level=2]',
+      '- button "MatmulFwdOp"',
+      /- '?img "Roofline plot: FLOP rate against intensity, 4 calls under the roofs of .*The list below states every point\."/,
+      '- list "Marks"',
+      /- button "square-4k-float16 8\d\.\d % of the speed of light, At ceiling, go to the row"/,
+      /- button "llama-8b-qkv-bfloat16 .*stale.*go to the row"/,
+    ]) {
+      if (typeof part === 'string') expect(heard).toContain(part);
+      else expect(heard).toMatch(part);
+    }
+  });
+
   it.each(Object.entries(THEMES))('is accessible and readable in the %s theme', async (name, theme) => {
     await workbench.theme(theme);
     await view.waitForFunction(

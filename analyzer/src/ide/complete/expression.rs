@@ -235,7 +235,7 @@ impl Work<'_> {
                 self.add(variable, CompletionKind::Name, "", "variable");
             }
         }
-        for word in ["True", "False", "None"] {
+        for word in ["True", "False", "None", "inf"] {
             let is_yaml = holds == Holds::Condition && self.quotes_calls;
             if !is_yaml && holds != Holds::TensorDType && !matches!(holds, Holds::Shape(_)) && fits(word) {
                 self.add(word, CompletionKind::Word, "", "");

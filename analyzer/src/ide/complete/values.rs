@@ -106,6 +106,8 @@ impl Work<'_> {
                     }
                 }
                 self.words(["_"], "anything");
+                // What another case matches already is matched twice.
+                retain_fitting(self.site, text, node, &mut self.found);
             }
             Holds::DType => {
                 let set = owner.member.and_then(|name| scope.get(name)).map(|symbol| symbol.kind.clone());
@@ -199,7 +201,7 @@ impl Work<'_> {
         }
         // A union names each of its members once.
         let in_union = holds == Holds::Type && (before.ends_with('|') || behind.trim_start().starts_with('|'));
-        let members: Vec<&str> = scalar.text.split('|').map(str::trim).collect();
+        let members = members_around(&scalar.text);
         let mut add = |name: &str, doc: &str| {
             if in_union && name.split('|').any(|member| members.contains(&member.trim())) {
                 return;
@@ -249,4 +251,25 @@ impl Work<'_> {
 fn part_of(kind: &Kind, owner: &Owner<'_>) -> Option<Kind> {
     let constructor = adt_of(kind)?.constructors.iter().find(|one| Some(&*one.name) == owner.field)?;
     constructor.fields.iter().find(|field| Some(&*field.name) == owner.part).map(|field| field.kind.clone())
+}
+
+/// The members of the union that the mark stands in.
+fn members_around(text: &str) -> Vec<&str> {
+    let at = text.find(MARK).unwrap_or(0);
+    let ends = |opens: char, closes: char| {
+        let mut depth = 0_usize;
+        move |c: char| {
+            let is_end = depth == 0 && (c == closes || c == ',');
+            if c == opens {
+                depth += 1;
+            } else if c == closes {
+                depth = depth.saturating_sub(1);
+            }
+            is_end
+        }
+    };
+    let (mut before, mut behind) = (ends(']', '['), ends('[', ']'));
+    let start = text[..at].char_indices().rev().find(|(_, c)| before(*c)).map_or(0, |(i, _)| i + 1);
+    let end = text[at..].char_indices().find(|(_, c)| behind(*c)).map_or(text.len(), |(i, _)| at + i);
+    text.get(start..end).unwrap_or("").split('|').map(str::trim).collect()
 }

@@ -12,23 +12,25 @@ use crate::syntax::Node;
 use crate::text::TextSize;
 
 /// The codes of what is wrong with an entry because of what stands at one place in it.
-const CODES: [&Code; 5] = [
+const CODES: [&Code; 7] = [
     &codes::METADATA_TENSOR,
     &codes::OUTSIDE_DOMAIN,
     &codes::TENSOR_EFFECT,
     &codes::UNDECIDED_CONDITION,
+    &codes::FAMILY_CASES,
+    &codes::NO_SUCH_MEMBER,
     &codes::ROW_REFINEMENT,
 ];
 
 /// Whether what stands in an expression is held against more than the expression: in a tensor whose contents are
-/// `generated`, among the arguments of a built-in, where something is divided or subtracted.
+/// `generated`, among the arguments of a built-in, where something is divided or subtracted, or compared with a literal.
 pub(super) fn is_held_against_more(holds: Holds, before: &str, text: &str, generated: bool) -> bool {
     let by_effect = matches!(holds, Holds::TensorDType | Holds::Condition);
     generated
         || by_effect
         || holds == Holds::Predicate
         || call_around(before).is_some()
-        || text.contains(['-', '/', '%'])
+        || text.contains(['-', '/', '%', '\''])
 }
 
 /// More items than this are not tried: a place where so much can stand is held against little.

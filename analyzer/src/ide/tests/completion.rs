@@ -83,9 +83,18 @@ fn an_expression_takes_what_its_place_and_its_branch_do() {
     check(FLOPS, "\"0 if present(scale) else scale.$0\"", &[], &["value", "kind"]);
     check("\"[M, K]\"", "\"[M, $0]\"", &["M", "K"], &["T", "x", "bytes", "mode"]);
     check("x: {dtype: T,", "x: {values: $0, dtype: T,", &["full", "prefix_sum"], &["in_range", "prod"]);
-    check("x: {dtype: T,", "x: {requires: [$0], dtype: T,", &["in_range", "prefix_offsets"], &["full"]);
+    // A predicate over vectors is none of a matrix.
+    check(
+        "x: {dtype: T,",
+        "x: {requires: [$0], dtype: T,",
+        &["in_range", "indices_within"],
+        &["full", "prefix_offsets"],
+    );
     check("optional: true", "optional: \"mode == $0\"", &["'tight'"], &["'float16'"]);
     check(FLOPS, "\"sum($0 for n in (M, K))\"", &["n", "M"], &["T"]);
+    check(FLOPS, "\"sum(n $0 n in (M, K))\"", &["for"], &["and", "M"]);
+    check(FLOPS, "\"M if $0 present(bias) else K\"", &["not"], &["and", "M"]);
+    check(FLOPS, "\"pool.out(M, 3, 1, 0, 1, $0=True)\"", &["ceil_mode"], &["M", "k"]);
 }
 
 #[test]
