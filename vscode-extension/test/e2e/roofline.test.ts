@@ -48,6 +48,7 @@ describe('the Roofline view', () => {
     ])
       expect(facts).toContain(fact);
     await view.locator('#plot svg').waitFor();
+    await workbench.picture('vscode-roofline');
   });
 
   it('goes to a row by a click and by the keyboard', async () => {

@@ -43,6 +43,8 @@ describe('the tasks', () => {
     await spec.first().waitFor();
     await workbench.page.waitForTimeout(1_000);
     expect(await spec.count()).toBe(1);
+    // It is the server's, with what is meant and the page of its code.
+    expect(await spec.locator('a', { hasText: 'unknown-value' }).count()).toBe(1);
     await workbench.picture('vscode-problems');
   });
 

@@ -302,7 +302,8 @@ export class Workbench {
   /** Keeps a picture. */
   async picture(name: string): Promise<void> {
     // What the mouse happens to point at says nothing.
-    await this.page.mouse.move(640, 8);
+    await this.page.mouse.move(900, 720);
+    await this.page.waitForTimeout(400);
     await this.page.screenshot({ path: path.join(PLACES.out, `${name}.png`) });
   }
 
