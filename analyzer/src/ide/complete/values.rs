@@ -85,7 +85,8 @@ impl Work<'_> {
             }
             Holds::Match => {
                 for (name, kind) in formals(&scope, &owner).into_iter().flatten() {
-                    if matches!(kind, Kind::Bool | Kind::Enum(_) | Kind::Adt(..) | Kind::Error) {
+                    let is_due = matches!(kind, Kind::Bool | Kind::Enum(_) | Kind::Adt(..) | Kind::Error);
+                    if is_due && !self.beside.iter().any(|other| **other == **name) {
                         self.add(name, CompletionKind::Name, &kind.to_string(), "");
                     }
                 }
