@@ -130,8 +130,12 @@ pub(crate) fn recount(op: &str, v: &View<'_>) -> Option<i128> {
     Some(match op {
         // Everything dropped: zeros are written, nothing is read.
         "DropoutFwdOp" => {
-            let all = matches!(v.value("p"), Value::Float(p) if *p == 1.0) && *v.value("training") == Value::Bool(true);
-            v.size("y") + if all { 0 } else { v.size("x") }
+            // The seed is read where something is drawn.
+            let is = |p: f64| matches!(v.value("p"), Value::Float(value) if *value == p);
+            let training = *v.value("training") == Value::Bool(true);
+            v.size("y")
+                + if training && is(1.0) { 0 } else { v.size("x") }
+                + if training && !is(1.0) && !is(0.0) { v.size("seed") } else { 0 }
         }
         "IsFiniteFwdOp" => v.size("y") + if v.dtype("x") == "int32" { 0 } else { v.size("x") },
         "AddmmFwdOp" => v.sizes(&["a", "b", "d"]) + if v.maybe("beta") == Some(0) { 0 } else { v.size("c") },

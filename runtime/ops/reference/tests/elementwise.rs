@@ -63,6 +63,22 @@ fn activations() {
 }
 
 #[test]
+fn what_is_dropped_follows_from_the_seed() {
+    let seed = |value: f64| tensor(&[], DType::Int64, &[value]);
+    let drop = |p: f64, training: bool, of: f64| {
+        let params = Params::new().with("p", p).with("training", training);
+        run("DropoutFwdOp", params, &[("x", row(&[1.0; 1000])), ("seed", seed(of))])
+    };
+    // The first words for the seed 0 are 0.399, 0.880, 0.736 and 0.606 of 2^32.
+    near(&drop(0.7, true, 0.0)[..4], &[0.0, 1.0 / 0.3, 1.0 / 0.3, 0.0]);
+    let kept = drop(0.25, true, 7.0).iter().filter(|value| **value != 0.0).count();
+    assert!((700..800).contains(&kept), "{kept}");
+    assert_ne!(drop(0.25, true, 7.0), drop(0.25, true, 8.0));
+    near(&drop(0.25, false, 7.0), &[1.0; 1000]);
+    near(&drop(1.0, true, 7.0), &[0.0; 1000]);
+}
+
+#[test]
 fn whole_numbers_are_exact_and_wrap_around() {
     let ints = |values: &[f64]| tensor(&[values.len() as i128], DType::Int32, values);
     let least = f64::from(i32::MIN);

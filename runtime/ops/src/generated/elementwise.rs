@@ -3283,11 +3283,14 @@ impl Op for DropoutFwdOp {
     fn check_call(&self, arguments: &Arguments) -> Result<CheckedCall, OpError> {
         let op = Self::ENTRY;
         let p = self.p;
-        op.takes(arguments, &["x"])?;
+        op.takes(arguments, &["x", "seed"])?;
         let x = op.required("signature.inputs.x", arguments.get("x"))?;
-        let tensors = vec![("x", Some(x.described()))];
+        let seed = op.required("signature.inputs.seed", arguments.get("seed"))?;
+        let tensors = vec![("x", Some(x.described())), ("seed", Some(seed.described()))];
+        op.rank("signature.inputs.seed.shape", seed, 0)?;
         let s = x.shape.clone();
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
+        op.has_dtype("signature.inputs.seed.dtype", seed, DType::Int64, "int64")?;
         op.holds("signature.shape_rules[0]", 0.0 <= p && p <= 1.0, "0 <= p <= 1")?;
         let y = Tensor::new(s.clone(), t);
         let outputs = vec![("y", Some(y))];
@@ -3307,7 +3310,12 @@ impl Op for DropoutFwdOp {
             let s = call.shape("S")?;
             let p = call.float("p")?;
             let flops = if 0.0 < p && p < 1.0 { 2 * prod(&s) } else { int(0) };
-            let bytes = if p == 1.0 { call.bytes("y")? } else { call.bytes("x")? + call.bytes("y")? };
+            let bytes = if p == 1.0 {
+                call.bytes("y")?
+            } else {
+                let chosen = if p > 0.0 { call.bytes("seed")? } else { int(0) };
+                call.bytes("x")? + call.bytes("y")? + chosen
+            };
             (flops, bytes)
         };
         Roofline::of(Self::ENTRY.0, flops, bytes)

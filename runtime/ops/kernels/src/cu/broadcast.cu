@@ -7,7 +7,10 @@
 // LANES                    elements a vector; where there are axes, the innermost is a multiple of it
 // VECTORS                  vectors a thread, all loaded before the first is computed
 // AXES                     axes of y, those that every operand steps through alike taken together; 0 where that is all
+// REPEAT                   steps along the outermost axis that a thread takes, or 0: then operands that stay the same along
+//                          it are read once for them, and VECTORS is REPEAT
 // WIDE                     1 where positions need 64 bits
+// WORDS(a, b)              the function of four Booleans at a time, a byte each, where there is such a one
 
 #define ALIKE 0   // as y lies
 #define ONE 1     // the one element that it has
@@ -67,16 +70,51 @@ extern "C" __global__ void __launch_bounds__(256) broadcast(const TA* a, const T
                                                             , Axes axes
 #endif
 ) {
-  const long long first = static_cast<long long>(blockIdx.x) * (256 * VECTORS) + threadIdx.x;
   Vector<TA, LANES> in_a[VECTORS];
   Vector<TB, LANES> in_b[VECTORS];
 #if OPERANDS == 3
   Vector<TC, LANES> in_c[VECTORS];
 #endif
+#if REPEAT
+  // Positions of vectors, those along the outermost axis taken REPEAT at a time.
+  Position rest = static_cast<Position>(blockIdx.x) * 256 + threadIdx.x;
+  const Position first = rest;
+  long long placed[3] = {0, 0, 0}, inner = LANES;
+#pragma unroll
+  for (int axis = AXES - 1; axis >= 1; --axis) {
+    const Position outer = axes.extents[axis].of(rest), along = rest - outer * axes.extents[axis].by;
+#pragma unroll
+    for (int operand = 0; operand < OPERANDS; ++operand) {
+      placed[operand] += static_cast<long long>(static_cast<unsigned long long>(along) * axes.strides[operand][axis]);
+    }
+    inner *= axes.extents[axis].by;
+    rest = outer;
+  }
+  const long long row = static_cast<long long>(rest) * REPEAT;
+  const int rows = static_cast<int>(min(static_cast<long long>(axes.extents[0].by) - row, static_cast<long long>(REPEAT)));
+  // As far behind a row's start as `first` is behind the rows before.
+  const long long begin = row * inner + (static_cast<long long>(first) * LANES - static_cast<long long>(rest) * inner);
+  const auto start_of = [&](int v) { return begin + v * inner; };
+  const auto is_there = [&](int v) { return v < rows; };
+#pragma unroll
+  for (int operand = 0; operand < OPERANDS; ++operand) placed[operand] += row * static_cast<long long>(axes.strides[operand][0]);
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
-    const long long start = (first + v * 256) * LANES;
-    if (start + LANES > elements) break;
+    if (!is_there(v)) break;
+    // A stride of zero is known here, so that what is the same is read once.
+    in_a[v] = v > 0 && SAME_A ? in_a[0] : read<HOW_A>(a, start_of(v), placed[0] + v * static_cast<long long>(axes.strides[0][0]));
+    in_b[v] = v > 0 && SAME_B ? in_b[0] : read<HOW_B>(b, start_of(v), placed[1] + v * static_cast<long long>(axes.strides[1][0]));
+#if OPERANDS == 3
+    in_c[v] = v > 0 && SAME_C ? in_c[0] : read<HOW_C>(c, start_of(v), placed[2] + v * static_cast<long long>(axes.strides[2][0]));
+#endif
+  }
+#else
+  const long long first = static_cast<long long>(blockIdx.x) * (256 * VECTORS) + threadIdx.x;
+  const auto start_of = [&](int v) { return (first + v * 256) * LANES; };
+  const auto is_there = [&](int v) { return start_of(v) + LANES <= elements; };
+#pragma unroll
+  for (int v = 0; v < VECTORS; ++v) {
+    if (!is_there(v)) break;
     long long placed[3] = {0, 0, 0};
 #if AXES > 0
     Position rest = static_cast<Position>(first + v * 256);
@@ -91,17 +129,19 @@ extern "C" __global__ void __launch_bounds__(256) broadcast(const TA* a, const T
       rest = outer;
     }
 #endif
-    in_a[v] = read<HOW_A>(a, start, placed[0]);
-    in_b[v] = read<HOW_B>(b, start, placed[1]);
+    in_a[v] = read<HOW_A>(a, start_of(v), placed[0]);
+    in_b[v] = read<HOW_B>(b, start_of(v), placed[1]);
 #if OPERANDS == 3
-    in_c[v] = read<HOW_C>(c, start, placed[2]);
+    in_c[v] = read<HOW_C>(c, start_of(v), placed[2]);
 #endif
   }
+#endif
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
-    const long long start = (first + v * 256) * LANES;
-    if (start + LANES > elements) {
-      // Behind the last whole vector, which there is only where no axes are.
+    const long long start = start_of(v);
+    if (!is_there(v)) {
+#if AXES == 0
+      // Behind the last whole vector.
       for (long long at = start; at < elements; ++at) {
         y[at] = narrow<TY>(apply(widen(a[HOW_A == ALIKE ? at : 0]), widen(b[HOW_B == ALIKE ? at : 0]),
 #if OPERANDS == 3
@@ -109,8 +149,20 @@ extern "C" __global__ void __launch_bounds__(256) broadcast(const TA* a, const T
 #endif
                                  s, t));
       }
+#endif
       return;
     }
+#ifdef WORDS
+    static_assert(LANES % 4 == 0 && sizeof(TY) == 1, "four Booleans are a word");
+    Vector<TY, LANES> words;
+#pragma unroll
+    for (int word = 0; word < LANES / 4; ++word) {
+      const unsigned left = reinterpret_cast<const unsigned*>(in_a[v].at)[word];
+      const unsigned right = reinterpret_cast<const unsigned*>(in_b[v].at)[word];
+      reinterpret_cast<unsigned*>(words.at)[word] = WORDS(left, right);
+    }
+    store<TY, LANES>(y + start, words);
+#else
     decltype(apply(widen(in_a[0].at[0]), widen(in_b[0].at[0]),
 #if OPERANDS == 3
                    widen(in_c[0].at[0]),
@@ -125,5 +177,6 @@ extern "C" __global__ void __launch_bounds__(256) broadcast(const TA* a, const T
                         s, t);
     }
     store<TY, LANES>(y + start, narrow_all<TY>(out));
+#endif
   }
 }

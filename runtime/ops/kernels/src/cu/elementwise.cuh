@@ -110,6 +110,16 @@ __device__ __forceinline__ float quotient(float a, float b) {
   return a / b;
 #endif
 }
+// exp(x) as a part of a larger number, where it does not matter that a subnormal is zero.
+__device__ __forceinline__ float exponential_part(float x) {
+#if NARROW
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(1.4426950408889634f * x));
+  return y;
+#else
+  return expf(x);
+#endif
+}
 __device__ __forceinline__ float exponential(float x) {
 #if NARROW
   return __expf(x);
@@ -152,7 +162,10 @@ __device__ __forceinline__ float logarithm(float x) {
 }
 __device__ __forceinline__ float logarithm_1p(float x) {
 #if NARROW
-  return fabsf(x) <= 0.0625f ? log1p_series(x) : __logf(1.f + x);
+  // 1 + x is no subnormal.
+  float log2;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log2) : "f"(1.f + x));
+  return fabsf(x) <= 0.0625f ? log1p_series(x) : 0.69314718055994531f * log2;
 #else
   return log1pf(x);
 #endif
@@ -173,8 +186,8 @@ __device__ __forceinline__ float log1p_of_unit(float x) {
 // exp(x) - 1
 __device__ __forceinline__ float exponential_m1(float x) {
 #if NARROW
-  const float series = x * fmaf(x, fmaf(x, fmaf(x, fmaf(x, 1.f / 120.f, 1.f / 24.f), 1.f / 6.f), 0.5f), 1.f);
-  return fabsf(x) <= 0.25f ? series : __expf(x) - 1.f;
+  const float series = x * fmaf(x, fmaf(x, fmaf(x, 1.f / 24.f, 1.f / 6.f), 0.5f), 1.f);
+  return fabsf(x) <= 0.0625f ? series : exponential_part(x) - 1.f;
 #else
   return expm1f(x);
 #endif
@@ -194,8 +207,8 @@ __device__ __forceinline__ float power(float a, float b) {
 #endif
 }
 
-__device__ __forceinline__ float sigmoid(float x) { return reciprocal(1.f + exponential(-x)); }
-__device__ __forceinline__ float silu(float x) { return quotient(x, 1.f + exponential(-x)); }
+__device__ __forceinline__ float sigmoid(float x) { return reciprocal(1.f + exponential_part(-x)); }
+__device__ __forceinline__ float silu(float x) { return quotient(x, 1.f + exponential_part(-x)); }
 // x / 2 (1 + erf(x / sqrt(2))), without the sum that cancels below zero.
 __device__ __forceinline__ float gelu(float x) {
 #if NARROW
@@ -205,7 +218,7 @@ __device__ __forceinline__ float gelu(float x) {
   float p = -0.082643926f;
   p = fmaf(p, t, 0.233093979f), p = fmaf(p, t, -0.037049812f), p = fmaf(p, t, 0.155493181f);
   p = fmaf(p, t, 0.110726499f), p = fmaf(p, t, 0.120379304f);
-  const float tail = exponential(-0.5f * x * x) * t * p;
+  const float tail = exponential_part(-0.5f * x * x) * t * p;
   return x * (x > 0.f ? 1.f - tail : tail);
 #else
   return 0.5f * x * erfcf(-0.70710678118654752f * x);
@@ -214,15 +227,15 @@ __device__ __forceinline__ float gelu(float x) {
 // x / 2 (1 + tanh(u)) = x / (1 + exp(-2u)), which does not cancel.
 __device__ __forceinline__ float gelu_tanh(float x) {
   const float twice = x * (1.5957691216057308f + 0.071354816272600242f * (x * x));
-  return quotient(x, 1.f + exponential(-twice));
+  return quotient(x, 1.f + exponential_part(-twice));
 }
-__device__ __forceinline__ float softplus(float x) { return fmaxf(x, 0.f) + log1p_of_unit(exponential(-fabsf(x))); }
+__device__ __forceinline__ float softplus(float x) { return fmaxf(x, 0.f) + log1p_of_unit(exponential_part(-fabsf(x))); }
 __device__ __forceinline__ float log_sigmoid(float x) {
-  return minimum(x, 0.f) - log1p_of_unit(exponential(-fabsf(x)));
+  return minimum(x, 0.f) - log1p_of_unit(exponential_part(-fabsf(x)));
 }
 // tanh(log(1 + w)) = (w^2 + 2w) / (w^2 + 2w + 2), w = exp(x).
 __device__ __forceinline__ float mish(float x) {
-  const float w = exponential(fminf(x, 20.f));
+  const float w = exponential_part(fminf(x, 20.f));
   const float n = w * (w + 2.f);
   return x > 20.f ? x : x * quotient(n, n + 2.f);
 }
@@ -234,7 +247,7 @@ template <typename T> __device__ __forceinline__ T clamped(T x, T low, T high) {
 // The gated unit of GPT-OSS; a limit is an infinity where there is none.
 __device__ __forceinline__ float clamped_swiglu(float gate, float value, float alpha, float limit) {
   gate = minimum(gate, limit), value = clamped(value, -limit, limit);
-  return quotient(gate, 1.f + exponential(-alpha * gate)) * (value + 1.f);
+  return quotient(gate, 1.f + exponential_part(-alpha * gate)) * (value + 1.f);
 }
 
 __device__ __forceinline__ float negated(float x) { return -x; }

@@ -28,28 +28,32 @@ struct Side {
 struct Shape {
   Side sides[2];
   long long tokens;     // of all batches
-  long long length;     // of a batch
   int width, pairs;     // columns of a head, and pairs of them that are turned
-  int slots;            // threads a token and group of heads
-  int groups;           // groups of heads
   int sections[2];      // the first pair of the second and of the third section
+  Divisor slots;        // threads a token and group of heads
+  Divisor groups;       // groups of heads
+  Divisor lengths;      // the length of a batch
 };
 
 extern "C" __global__ void __launch_bounds__(256) rope(const T* x0, T* y0, const T* x1, T* y1, const TC* cos, const TC* sin, const long long* positions, Shape shape) {
   constexpr int PAIRS = INTERLEAVED ? LANES / 2 : LANES;
-  const long long thread = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
-  const long long task = thread / shape.slots;
-  const int slot = static_cast<int>(thread - task * shape.slots);
-  const long long token = task / shape.groups;
-  const int group = static_cast<int>(task - token * shape.groups);
+  const unsigned thread = blockIdx.x * 256 + threadIdx.x;
+  const unsigned task = shape.slots.of(thread);
+  const int slot = static_cast<int>(thread - task * shape.slots.by);
+  const unsigned token = shape.groups.of(task);
+  const int group = static_cast<int>(task - token * shape.groups.by);
   if (token >= shape.tokens) return;
-  const long long batch = token / shape.length, position = token - batch * shape.length;
+  const unsigned batch = shape.lengths.of(token);
+  const long long position = token - batch * shape.lengths.by;
 
   const int turning = shape.pairs / PAIRS;
   const bool turns = slot < turning;
   const int first = turns ? (INTERLEAVED ? slot * LANES : slot * PAIRS) : 2 * shape.pairs + (slot - turning) * LANES;
   const int pair = slot * PAIRS;
 
+#if TABLE == POSITIONS
+  const long long named = positions[token];
+#endif
   const int heads = shape.sides[0].heads + shape.sides[1].heads;
   Chunk in[HEADS][INTERLEAVED ? 1 : 2];
   T* out[HEADS];
@@ -75,6 +79,36 @@ extern "C" __global__ void __launch_bounds__(256) rope(const T* x0, T* y0, const
 #endif
   }
 
+  // The matrix of each pair: (c, -s; s, c), or what the table has. Asked for before anything is waited for.
+  float m[PAIRS][4];
+  if (turns) {
+#if TABLE == MATRIX
+#pragma unroll
+    for (int p = 0; p < PAIRS; ++p) {
+      const auto entries = load<float, 4>(cos + (position * shape.pairs + pair + p) * 4);
+#pragma unroll
+      for (int entry = 0; entry < 4; ++entry) m[p][entry] = entries.at[entry];
+    }
+#else
+#if TABLE == SEQUENCE
+    const long long row = position * shape.pairs + pair;
+#elif TABLE == POSITIONS
+    const long long row = named * 2 * shape.pairs + pair;
+#else
+    // A section is a multiple of PAIRS.
+    const int section = (pair >= shape.sections[0]) + (pair >= shape.sections[1]);
+    const long long row = (section * shape.tokens + token) * shape.pairs + pair;
+#endif
+    // A row of a table is a multiple of PAIRS, and so is every start.
+    const auto c = load<TC, PAIRS>(cos + row), s = load<TC, PAIRS>((TABLE == POSITIONS ? cos + shape.pairs : sin) + row);
+#pragma unroll
+    for (int p = 0; p < PAIRS; ++p) {
+      const float cosine = to_float(c.at[p]), sine = to_float(s.at[p]);
+      m[p][0] = cosine, m[p][1] = -sine, m[p][2] = sine, m[p][3] = cosine;
+    }
+#endif
+  }
+
   if (!turns) {
 #if !IN_PLACE
 #pragma unroll
@@ -89,34 +123,6 @@ extern "C" __global__ void __launch_bounds__(256) rope(const T* x0, T* y0, const
 #endif
     return;
   }
-
-  // The matrix of each pair: (c, -s; s, c), or what the table has.
-  float m[PAIRS][4];
-#if TABLE == MATRIX
-#pragma unroll
-  for (int p = 0; p < PAIRS; ++p) {
-    const auto entries = load<float, 4>(cos + (position * shape.pairs + pair + p) * 4);
-#pragma unroll
-    for (int entry = 0; entry < 4; ++entry) m[p][entry] = entries.at[entry];
-  }
-#else
-#if TABLE == SEQUENCE
-  const long long row = position * shape.pairs + pair;
-#elif TABLE == POSITIONS
-  const long long row = positions[token] * 2 * shape.pairs + pair;
-#else
-  // A section is a multiple of PAIRS.
-  const int section = (pair >= shape.sections[0]) + (pair >= shape.sections[1]);
-  const long long row = (section * shape.tokens + token) * shape.pairs + pair;
-#endif
-  // A row of a table is a multiple of PAIRS, and so is every start.
-  const auto c = load<TC, PAIRS>(cos + row), s = load<TC, PAIRS>((TABLE == POSITIONS ? cos + shape.pairs : sin) + row);
-#pragma unroll
-  for (int p = 0; p < PAIRS; ++p) {
-    const float cosine = to_float(c.at[p]), sine = to_float(s.at[p]);
-    m[p][0] = cosine, m[p][1] = -sine, m[p][2] = sine, m[p][3] = cosine;
-  }
-#endif
 
 #pragma unroll
   for (int of = 0; of < HEADS; ++of) {

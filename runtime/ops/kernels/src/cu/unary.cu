@@ -5,6 +5,7 @@
 // SCALAR        their type
 // LANES         elements a vector
 // VECTORS       vectors a thread, all loaded before the first is computed
+// WORDS(word)   the function of four Booleans at a time, a byte each, where there is such a one
 
 __device__ __forceinline__ auto apply(Computed<TX> x, SCALAR a, SCALAR b) { return FUNCTION(x); }
 
@@ -19,10 +20,19 @@ extern "C" __global__ void __launch_bounds__(256) unary(const TX* x, TY* y, long
     for (int v = 0; v < VECTORS; ++v) in[v] = load<TX, LANES>(x + start + v * STEP);
 #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
+#ifdef WORDS
+      Vector<TY, LANES> words;
+#pragma unroll
+      for (int word = 0; word < LANES / 4; ++word) {
+        reinterpret_cast<unsigned*>(words.at)[word] = WORDS(reinterpret_cast<const unsigned*>(in[v].at)[word]);
+      }
+      store<TY, LANES>(y + start + v * STEP, words);
+#else
       decltype(apply(widen(in[0].at[0]), a, b)) out[LANES];
 #pragma unroll
       for (int lane = 0; lane < LANES; ++lane) out[lane] = apply(widen(in[v].at[lane]), a, b);
       store<TY, LANES>(y + start + v * STEP, narrow_all<TY>(out));
+#endif
     }
   } else {
     for (int v = 0; v < VECTORS; ++v) {

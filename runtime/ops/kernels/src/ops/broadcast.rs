@@ -28,12 +28,12 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     }),
     ("RemainderFwdOp", |call, _| map(call, ["a", "b"], Function::of("remainder_of(a, b)"))),
     ("PowFwdOp", |call, _| map(call, ["base", "exponent"], Function::of("power(a, b)"))),
-    ("MaximumFwdOp", |call, _| map(call, ["a", "b"], Function::of("maximum(a, b)"))),
-    ("MinimumFwdOp", |call, _| map(call, ["a", "b"], Function::of("minimum(a, b)"))),
-    ("EqFwdOp", |call, _| map(call, ["a", "b"], Function::of("a == b"))),
+    ("MaximumFwdOp", |call, _| map(call, ["a", "b"], Function::of("maximum(a, b)").words("left | right"))),
+    ("MinimumFwdOp", |call, _| map(call, ["a", "b"], Function::of("minimum(a, b)").words("left & right"))),
+    ("EqFwdOp", |call, _| map(call, ["a", "b"], Function::of("a == b").words("left ^ right ^ 0x01010101u"))),
     ("GtFwdOp", |call, _| map(call, ["a", "b"], Function::of("a > b"))),
-    ("LogicalXorFwdOp", |call, _| map(call, ["a", "b"], Function::of("(a != 0) != (b != 0)"))),
-    ("BitwiseAndFwdOp", |call, _| map(call, ["a", "b"], Function::of("a & b"))),
+    ("LogicalXorFwdOp", |call, _| map(call, ["a", "b"], Function::of("(a != 0) != (b != 0)").words("left ^ right"))),
+    ("BitwiseAndFwdOp", |call, _| map(call, ["a", "b"], Function::of("a & b").words("left & right"))),
     ("PreluFwdOp", prelu),
     ("MaskedFillFwdOp", |call, _| {
         let value = match call.value("value")? {
@@ -109,22 +109,33 @@ fn launched(
     }
     let dtypes: Vec<DType> = names.iter().map(|name| Ok(call.tensor(name)?.dtype)).collect::<Result<_, OpError>>()?;
     let axes = Axes::new(&y.shape, shapes).ok_or_else(|| refused(call, "its extents are beyond 64 bits".to_owned()))?;
-    let widest: Vec<DType> = dtypes.iter().copied().chain([y.dtype]).collect();
-    let most = lanes(&widest);
+    let repeat = axes.repeat(elements);
+    let most = axes.lanes(&dtypes, y.dtype, repeat > 0);
     let lanes =
         if axes.extents.is_empty() { most } else { common_lanes(most, &axes.extents[axes.extents.len() - 1..]) };
     // Odd rows are read by small vectors, and more of them.
-    let vectors = if elements >= 1 << 20 { (most / lanes).min(4) } else { 1 };
+    let vectors = match repeat {
+        0 if elements >= 1 << 20 => (most / lanes).min(4),
+        0 => 1,
+        _ => repeat,
+    };
     let mut source = precision(elementwise_source!("broadcast.cu"), y.dtype)
         .element("TY", y.dtype)
         .define("LANES", lanes)
         .define("VECTORS", vectors)
         .define("AXES", axes.extents.len())
+        .define("REPEAT", repeat)
         .define("FUNCTION", format!("({})", function.expression));
+    let booleans = dtypes.iter().chain([&y.dtype]).all(|dtype| *dtype == DType::Bool);
+    if let Some(words) = function.words.filter(|_| booleans && lanes % 4 == 0) {
+        source = source.define("WORDS(left, right)", format!("({words})"));
+    }
     const TYPES: [&str; 3] = ["TA", "TB", "TC"];
     const HOWS: [&str; 3] = ["HOW_A", "HOW_B", "HOW_C"];
+    const SAME: [&str; 3] = ["SAME_A", "SAME_B", "SAME_C"];
     for (at, dtype) in dtypes.iter().enumerate() {
         source = source.element(TYPES[at], *dtype).define(HOWS[at], axes.hows[at]);
+        source = source.define(SAME[at], u8::from(axes.is_same(at)));
     }
     // The scalars are of the dtype that has one: a mask has not.
     let of = dtypes.iter().copied().find(|dtype| dtype.category() != Category::Bool).unwrap_or(DType::Bool);
@@ -136,7 +147,10 @@ fn launched(
     if !axes.extents.is_empty() {
         arguments.push(axes.argument(lanes, wide));
     }
-    let grid = grid(call, elements.div_ceil(lanes), vectors)?;
+    let grid = match repeat {
+        0 => grid(call, elements.div_ceil(lanes), vectors)?,
+        _ => grid(call, axes.extents[0].div_ceil(repeat) * (elements / axes.extents[0] / lanes), 1)?,
+    };
     Ok(Plan::new().launch(source.define("WIDE", u8::from(wide)), "broadcast", grid, arguments))
 }
 
@@ -201,6 +215,37 @@ impl Axes {
             axes.strides.iter_mut().for_each(Vec::clear);
         }
         Some(axes)
+    }
+
+    /// Whether an operand is the same for every step along the outermost axis.
+    fn is_same(&self, operand: usize) -> bool {
+        self.strides[operand].first() == Some(&0)
+    }
+
+    /// How many steps along the outermost axis a thread takes: several where an operand with as much to read as the output
+    /// is the same for them, and threads enough are left.
+    fn repeat(&self, elements: u64) -> u64 {
+        let held = (0..self.hows.len()).any(|at| self.hows[at] == "ALONG" && self.is_same(at));
+        let most = match elements {
+            _ if !held => 0,
+            0..0x40_0000 => 0,
+            0x40_0000..0x400_0000 => 4,
+            _ => 8,
+        };
+        if self.extents.first().is_some_and(|extent| *extent >= most) { most } else { 0 }
+    }
+
+    /// How many elements a vector has: 16 bytes of the widest that is streamed. What a thread holds over steps may be four
+    /// times as wide.
+    fn lanes(&self, dtypes: &[DType], result: DType, repeats: bool) -> u64 {
+        let held = |at: usize| repeats && self.is_same(at);
+        let streamed: Vec<DType> = (dtypes.iter().enumerate())
+            .filter(|(at, _)| !repeats || (matches!(self.hows[*at], "ALIKE" | "ALONG") && !held(*at)))
+            .map(|(_, dtype)| *dtype)
+            .chain([result])
+            .collect();
+        let most = (0..dtypes.len()).filter(|at| held(*at)).map(|at| 512 / u64::from(dtypes[at].bits())).min();
+        lanes(&streamed).min(most.unwrap_or(16))
     }
 
     /// The structure that the kernel takes. Its positions count vectors of `lanes` elements.

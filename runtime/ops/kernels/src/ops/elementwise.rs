@@ -34,12 +34,19 @@ pub(crate) struct Function {
     pub expression: String,
     /// The scalars' values, which are arguments: another value compiles nothing anew.
     pub scalars: [f64; 2],
+    /// The same of four Booleans at a time, a byte each.
+    pub words: Option<&'static str>,
 }
 
 impl Function {
     /// A function that reads no scalar.
     pub(crate) fn of(expression: impl Into<String>) -> Self {
-        Function { expression: expression.into(), scalars: [0.0; 2] }
+        Function { expression: expression.into(), scalars: [0.0; 2], words: None }
+    }
+
+    /// With the same function of words of Booleans.
+    pub(crate) fn words(self, expression: &'static str) -> Self {
+        Function { words: Some(expression), ..self }
     }
 
     /// With the scalars that the expression names.

@@ -4,7 +4,7 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::elementwise::{common_lanes, elementwise_source, grid, lanes, refused, size};
+use crate::ops::elementwise::{common_lanes, divisor, elementwise_source, grid, lanes, refused, size};
 use crate::plan::{Arg, Plan};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
@@ -133,11 +133,13 @@ impl Turn {
         let (lanes, aligned) = self.lanes(dtype, rest);
         let turning = self.pairs / if self.interleaved { lanes / 2 } else { lanes };
         let slots = turning + if self.in_place { 0 } else { rest.div_ceil(lanes) };
-        // As many heads a thread as leave the GPU two thirds full.
+        // Two heads a thread, where that leaves the GPU two thirds full.
         let full = u64::from(gpu.multiprocessors) * 2048 * 2 / 3;
-        let together = [4, 2].into_iter().find(|many| self.tokens * slots * heads.div_ceil(*many) >= full);
-        let together = together.unwrap_or(1);
+        let together = if self.tokens * slots * heads.div_ceil(2) >= full { 2 } else { 1 };
         let groups = heads.div_ceil(together);
+        if self.tokens * slots * groups >= 1 << 31 {
+            return Err(refused(call, format!("{} tokens of {heads} heads are beyond a launch", self.tokens)));
+        }
         let source = elementwise_source!("rope.cu")
             .element("ELEMENT", dtype)
             .element("TC", call.tensor(self.names[4])?.dtype)
@@ -177,10 +179,14 @@ impl Turn {
             int(&mut bytes, 0); // Up to a multiple of eight bytes.
         }
         bytes.extend(self.tokens.to_ne_bytes());
-        bytes.extend(self.length.to_ne_bytes());
-        for value in [self.width, self.pairs, slots, groups, self.sections[0], self.sections[1]] {
+        for value in [self.width, self.pairs, self.sections[0], self.sections[1]] {
             int(&mut bytes, value);
         }
+        // All are below 2^31, as the threads are.
+        for by in [slots, groups, self.length] {
+            divisor(by as u32).iter().for_each(|word| bytes.extend(word.to_ne_bytes()));
+        }
+        int(&mut bytes, 0); // Up to a multiple of eight bytes.
         bytes
     }
 }

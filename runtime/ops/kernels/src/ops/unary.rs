@@ -22,6 +22,7 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("GeluFwdOp", |call, _| map(call, if call.str("approximate")? == "tanh" { "gelu_tanh(x)" } else { "gelu(x)" })),
     ("RoundFwdOp", round),
     ("FloorFwdOp", |call, _| map(call, by_category(call, "x", "floorf(x)")?)),
+    ("DropoutFwdOp", dropout),
     ("ClampFwdOp", |call, _| {
         let low = maybe(call, "min")?.unwrap_or(f64::NEG_INFINITY);
         let high = maybe(call, "max")?.unwrap_or(f64::INFINITY);
@@ -30,7 +31,7 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("NegFwdOp", |call, _| Ok(map(call, "negated(x)")?.place("y", Where::Out))),
     ("AbsFwdOp", |call, _| map(call, "magnitude(x)")),
     ("SignFwdOp", |call, _| map(call, "sign(x)")),
-    ("LogicalNotFwdOp", |call, _| map(call, "!x")),
+    ("LogicalNotFwdOp", |call, _| map(call, Function::of("!x").words("word ^ 0x01010101u"))),
     ("IsFiniteFwdOp", |call, _| match call.tensor("x")?.dtype.category() {
         // Every whole number is finite, and none is read.
         Category::Int => filled(call, 1),
@@ -38,7 +39,7 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     }),
     ("SigmoidFwdOp", |call, _| map(call, "sigmoid(x)")),
     ("SiluFwdOp", |call, _| map_within(call, Function::of("silu(x)"))),
-    ("QuickGeluFwdOp", |call, _| map(call, "quotient(x, 1.f + exponential(-1.702f * x))")),
+    ("QuickGeluFwdOp", |call, _| map(call, "quotient(x, 1.f + exponential_part(-1.702f * x))")),
     ("ReluSquaredFwdOp", |call, _| map(call, "maximum(x, 0.f) * maximum(x, 0.f)")),
     ("LeakyReluFwdOp", |call, _| {
         map_within(call, Function::of("x > 0.f ? x : x * a").with(call.float("negative_slope")?, 0.0))
@@ -98,12 +99,15 @@ fn map_between(call: &CheckedCall, [from, to]: [&'static str; 2], function: Func
     }
     let lanes = lanes(&[x.dtype, y.dtype]);
     let vectors = vectors(x.dtype, lanes, elements);
-    let source = precision(elementwise_source!("unary.cu"), y.dtype)
+    let mut source = precision(elementwise_source!("unary.cu"), y.dtype)
         .element("TX", x.dtype)
         .element("TY", y.dtype)
         .define("LANES", lanes)
         .define("VECTORS", vectors)
         .define("FUNCTION(x)", format!("({})", function.expression));
+    if let Some(words) = function.words.filter(|_| x.dtype == DType::Bool) {
+        source = source.define("WORDS(word)", format!("({words})"));
+    }
     let (source, [a, b]) = scalars(source, x.dtype, function.scalars);
     let arguments = vec![Arg::Tensor(from), Arg::Tensor(to), whole(call, elements)?, a, b];
     Ok(Plan::new().launch(source, "unary", grid(call, elements, lanes * vectors)?, arguments))
@@ -131,4 +135,29 @@ fn round(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
         _ => Function::of("rintf(x / a) * a").with(scale, 0.0),
     };
     map(call, function)
+}
+
+/// Without a chance the input is copied, or nothing of it is read.
+fn dropout(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
+    let (x, p) = (call.tensor("x")?, call.float("p")?);
+    let elements = count(x)?;
+    match p {
+        _ if !call.bool("training")? || p == 0.0 => return map(call, "x"),
+        1.0 => return filled(call, 0),
+        _ if elements == 0 => return Ok(Plan::new()),
+        _ => {}
+    }
+    let lanes = lanes(&[x.dtype]);
+    let source = elementwise_source!("dropout.cu").element("ELEMENT", x.dtype);
+    // A word is below p * 2^32 where it is below the next whole number; p is less than 1, and that is a word's.
+    let below = (p * 2_f64.powi(32)).ceil().min(f64::from(u32::MAX)) as u32;
+    let arguments = vec![
+        Arg::Tensor("x"),
+        Arg::Tensor("seed"),
+        Arg::Tensor("y"),
+        whole(call, elements)?,
+        Arg::I32(below.cast_signed()),
+        Arg::F32((1.0 / (1.0 - p)) as f32),
+    ];
+    Ok(Plan::new().launch(source, "dropout", grid(call, elements, lanes)?, arguments))
 }

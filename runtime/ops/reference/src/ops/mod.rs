@@ -4,6 +4,7 @@ mod attention;
 mod broadcast;
 mod cache;
 mod contraction;
+mod dropout;
 mod each;
 mod elements;
 mod embedding;
@@ -37,6 +38,7 @@ pub const REFERENCES: &[&[Reference]] = &[
     attention::REFERENCES,
     broadcast::REFERENCES,
     cache::REFERENCES,
+    dropout::REFERENCES,
     embedding::REFERENCES,
     gated::REFERENCES,
     gemm::REFERENCES,
