@@ -42,7 +42,23 @@ struct Axes {
 };
 #endif
 
-template <int HOW, typename T> __device__ __forceinline__ Vector<T, LANES> read(const T* from, long long alike, long long placed) {
+#ifdef WORDS
+static_assert(LANES % 4 == 0 && sizeof(TA) == 1 && sizeof(TB) == 1 && sizeof(TY) == 1, "four Booleans are a word");
+template <typename T> using Held = Vector<unsigned, LANES / 4>;
+template <int HOW, typename T> __device__ __forceinline__ Held<T> read(const T* from, long long alike, long long placed) {
+  if constexpr (HOW == ALIKE || HOW == ALONG) {
+    return load<unsigned, LANES / 4>(reinterpret_cast<const unsigned*>(from + (HOW == ALIKE ? alike : placed)));
+  } else {
+    Held<T> same;
+    const unsigned word = *(HOW == ONE ? from : from + placed) ? 0x01010101u : 0u;
+#pragma unroll
+    for (int at = 0; at < LANES / 4; ++at) same.at[at] = word;
+    return same;
+  }
+}
+#else
+template <typename T> using Held = Vector<T, LANES>;
+template <int HOW, typename T> __device__ __forceinline__ Held<T> read(const T* from, long long alike, long long placed) {
   if constexpr (HOW == ALIKE) return load<T, LANES>(from + alike);
   else if constexpr (HOW == ALONG) return load<T, LANES>(from + placed);
   Vector<T, LANES> same;
@@ -51,6 +67,7 @@ template <int HOW, typename T> __device__ __forceinline__ Vector<T, LANES> read(
   for (int lane = 0; lane < LANES; ++lane) same.at[lane] = element;
   return same;
 }
+#endif
 
 __device__ __forceinline__ auto apply(Computed<TA> a, Computed<TB> b,
 #if OPERANDS == 3
@@ -70,10 +87,10 @@ extern "C" __global__ void __launch_bounds__(256) broadcast(const TA* a, const T
                                                             , Axes axes
 #endif
 ) {
-  Vector<TA, LANES> in_a[VECTORS];
-  Vector<TB, LANES> in_b[VECTORS];
+  Held<TA> in_a[VECTORS];
+  Held<TB> in_b[VECTORS];
 #if OPERANDS == 3
-  Vector<TC, LANES> in_c[VECTORS];
+  Held<TC> in_c[VECTORS];
 #endif
 #if REPEAT
   // Positions of vectors, those along the outermost axis taken REPEAT at a time.
@@ -153,15 +170,10 @@ extern "C" __global__ void __launch_bounds__(256) broadcast(const TA* a, const T
       return;
     }
 #ifdef WORDS
-    static_assert(LANES % 4 == 0 && sizeof(TY) == 1, "four Booleans are a word");
-    Vector<TY, LANES> words;
+    Vector<unsigned, LANES / 4> words;
 #pragma unroll
-    for (int word = 0; word < LANES / 4; ++word) {
-      const unsigned left = reinterpret_cast<const unsigned*>(in_a[v].at)[word];
-      const unsigned right = reinterpret_cast<const unsigned*>(in_b[v].at)[word];
-      reinterpret_cast<unsigned*>(words.at)[word] = WORDS(left, right);
-    }
-    store<TY, LANES>(y + start, words);
+    for (int at = 0; at < LANES / 4; ++at) words.at[at] = WORDS(in_a[v].at[at], in_b[v].at[at]);
+    store<unsigned, LANES / 4>(reinterpret_cast<unsigned*>(y + start), words);
 #else
     decltype(apply(widen(in_a[0].at[0]), widen(in_b[0].at[0]),
 #if OPERANDS == 3

@@ -3,11 +3,13 @@
 // ELEMENT   the elements
 // LANES     elements a vector; a row is a multiple of it
 // MAXIMUM   1 for the maximum, else the sum, times `scale`
+// COLUMNS   vectors of a bag's row that a team of threads takes
+// SHARES    ways that its threads share the bag's rows
 
 using T = ELEMENT;
 
-// A block takes COLUMNS vectors of one bag's row; its threads share the bag's rows, SHARES ways.
-constexpr int SHARES = 256 / COLUMNS;
+// A block has as many teams as there are threads for, each with a bag.
+constexpr int TEAM = COLUMNS * SHARES, BAGS = 256 / TEAM;
 
 __device__ __forceinline__ float join(float a, float b) {
 #if MAXIMUM
@@ -17,15 +19,16 @@ __device__ __forceinline__ float join(float a, float b) {
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(256) gather_bag(const long long* ids, const T* table, T* y, int bag_rows, long long width, float scale) {
-  __shared__ float shares[SHARES][COLUMNS * LANES + 1];
-  const int within = threadIdx.x % COLUMNS, share = threadIdx.x / COLUMNS;
+extern "C" __global__ void __launch_bounds__(256) gather_bag(const long long* ids, const T* table, T* y, long long bags, int bag_rows, long long width, float scale) {
+  __shared__ float shares[BAGS][SHARES][COLUMNS * LANES + 1];
+  const int team = threadIdx.x / TEAM, within = threadIdx.x % COLUMNS, share = threadIdx.x % TEAM / COLUMNS;
   const long long column = (static_cast<long long>(blockIdx.y) * COLUMNS + within) * LANES;
-  const long long bag = blockIdx.x;
+  const long long bag = static_cast<long long>(blockIdx.x) * BAGS + team;
+  const bool is_there = bag < bags && column < width;
   float sum[LANES];
 #pragma unroll
   for (int lane = 0; lane < LANES; ++lane) sum[lane] = MAXIMUM ? -__int_as_float(0x7f800000) : 0.f;
-  if (column < width) {
+  if (is_there) {
     const long long* const named = ids + bag * bag_rows;
 #pragma unroll 8
     for (int row = share; row < bag_rows; row += SHARES) {
@@ -35,13 +38,13 @@ extern "C" __global__ void __launch_bounds__(256) gather_bag(const long long* id
     }
   }
 #pragma unroll
-  for (int lane = 0; lane < LANES; ++lane) shares[share][within * LANES + lane] = sum[lane];
+  for (int lane = 0; lane < LANES; ++lane) shares[team][share][within * LANES + lane] = sum[lane];
   __syncthreads();
-  if (share != 0 || column >= width) return;
+  if (share != 0 || !is_there) return;
 #pragma unroll
   for (int other = 1; other < SHARES; ++other) {
 #pragma unroll
-    for (int lane = 0; lane < LANES; ++lane) sum[lane] = join(sum[lane], shares[other][within * LANES + lane]);
+    for (int lane = 0; lane < LANES; ++lane) sum[lane] = join(sum[lane], shares[team][other][within * LANES + lane]);
   }
 #if !MAXIMUM
 #pragma unroll

@@ -8,6 +8,7 @@
 // LANES        elements a vector; rotated columns and the others are multiples of it
 // ALIGNED      elements that a vector is aligned to; where it is fewer than LANES, the last vector of a head may be cut
 // HEADS        heads a thread: cosines and sines are read once for them
+// TOKENS_FIRST 1 where a head's tokens lie together, and neighbouring threads take them
 // IN_PLACE     1 where columns behind the rotated ones need no copy
 
 using T = ELEMENT;
@@ -33,6 +34,7 @@ struct Shape {
   Divisor slots;        // threads a token and group of heads
   Divisor groups;       // groups of heads
   Divisor lengths;      // the length of a batch
+  Divisor all_tokens;   // of all batches
 };
 
 extern "C" __global__ void __launch_bounds__(256) rope(const T* x0, T* y0, const T* x1, T* y1, const TC* cos, const TC* sin, const long long* positions, Shape shape) {
@@ -40,9 +42,15 @@ extern "C" __global__ void __launch_bounds__(256) rope(const T* x0, T* y0, const
   const unsigned thread = blockIdx.x * 256 + threadIdx.x;
   const unsigned task = shape.slots.of(thread);
   const int slot = static_cast<int>(thread - task * shape.slots.by);
+#if TOKENS_FIRST
+  const int group = static_cast<int>(shape.all_tokens.of(task));
+  const unsigned token = task - group * shape.all_tokens.by;
+  if (group >= shape.groups.by) return;
+#else
   const unsigned token = shape.groups.of(task);
   const int group = static_cast<int>(task - token * shape.groups.by);
   if (token >= shape.tokens) return;
+#endif
   const unsigned batch = shape.lengths.of(token);
   const long long position = token - batch * shape.lengths.by;
 

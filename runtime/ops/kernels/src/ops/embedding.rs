@@ -77,27 +77,35 @@ fn bag(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
     }
     let lanes = common_lanes(lanes(&[y.dtype]), &[width]);
     let row = width / lanes;
-    // Few bags: narrower blocks, of which more share a bag's rows.
+    // Few bags: narrower teams, of which more share a bag's rows. Eight rows are asked for at once.
+    let full = u64::from(gpu.multiprocessors) * 2048;
     let mut columns = row.next_power_of_two().min(32);
-    while columns > 8 && bags * row.div_ceil(columns) < 2 * u64::from(gpu.multiprocessors) {
-        columns /= 2;
+    let mut shares = 1;
+    while columns * shares < 256 && shares * 8 < k && bags * row * shares < full {
+        shares *= 2;
+    }
+    while columns > 8 && columns * shares >= 256 && bags * row * shares < full {
+        (columns, shares) = (columns / 2, shares * 2);
     }
     let mode = call.str("mode")?;
     let source = elementwise_source!("gather_bag.cu")
         .element("ELEMENT", y.dtype)
         .define("LANES", lanes)
         .define("COLUMNS", columns)
+        .define("SHARES", shares)
         .define("MAXIMUM", u8::from(mode == "max"));
     let scale = if mode == "mean" { 1.0 / k as f64 } else { 1.0 };
     let arguments = vec![
         Arg::Tensor("ids"),
         Arg::Tensor("table"),
         Arg::Tensor("y"),
+        whole(call, bags)?,
         Arg::I32(i32::try_from(k).map_err(|_| refused(call, format!("a bag of {k} rows is too large")))?),
         whole(call, width)?,
         Arg::F32(scale as f32),
     ];
-    let blocks = (i32::try_from(bags).ok()).zip(u16::try_from(row.div_ceil(columns)).ok());
+    let blocks =
+        (i32::try_from(bags.div_ceil(256 / (columns * shares))).ok()).zip(u16::try_from(row.div_ceil(columns)).ok());
     let (x, y) = blocks.ok_or_else(|| refused(call, format!("{bags} bags of {width} columns are beyond a launch")))?;
     let grid = Grid { blocks: (x as u32, y.into(), 1), ..Grid::row(1, 256) };
     Ok(Plan::new().launch(source, "gather_bag", grid, arguments))

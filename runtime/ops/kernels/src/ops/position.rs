@@ -12,21 +12,22 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("CausalMaskFwdOp", |call, _| {
         let length = size(call, "length")?;
         let window = if call.present("window")? { size(call, "window")? } else { length };
-        let seen = "column <= row && row - column < p";
-        let function = match call.tensor("mask")?.dtype {
-            DType::Bool => seen.to_owned(),
-            _ => format!("({seen}) ? 0.f : -__int_as_float(0x7f800000)"),
+        let [inside, outside] = match call.tensor("mask")?.dtype {
+            DType::Bool => ["true", "false"],
+            _ => ["0.f", "-__int_as_float(0x7f800000)"],
         };
-        by_position(call, "mask", [length, length], None, &function, [window.min(length), 0])
+        let seen = Content::Between { from: "row - p + 1", to: "row + 1", inside, outside };
+        by_position(call, "mask", [length, length], None, seen, [window.min(length), 0])
     }),
     ("AlibiBiasFwdOp", |call, _| {
         let (queries, keys) = (size(call, "queries")?, size(call, "keys")?);
-        let function = "-datum * static_cast<float>(abs(p + row - column))";
+        let function = Content::Function("-datum * static_cast<float>(abs(p + row - column))");
         by_position(call, "bias", [queries, keys], Some("slopes"), function, [keys - queries, 0])
     }),
     ("CausalLengthsMaskFwdOp", |call, _| {
         let size = size(call, "size")?;
-        by_position(call, "mask", [size, size], Some("valid"), "column <= row && column < datum", [0, 0])
+        let seen = Content::Between { from: "0", to: "min(row + 1, datum)", inside: "true", outside: "false" };
+        by_position(call, "mask", [size, size], Some("valid"), seen, [0, 0])
     }),
     ("SinusoidalPositionsFwdOp", |call, _| {
         let (width, period) = (size(call, "width")?, call.float("max_period")?);
@@ -38,13 +39,26 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     }),
 ];
 
+/// What the elements of a row are, by C++ expressions of plane, row and column, of the integers p and q, and of the plane's
+/// element of some data, `datum`.
+enum Content {
+    Function(&'static str),
+    /// One value from a column up to another, and another value elsewhere.
+    Between {
+        from: &'static str,
+        to: &'static str,
+        inside: &'static str,
+        outside: &'static str,
+    },
+}
+
 /// A tensor whose elements are a function of plane, row and column, and of the plane's element of `data`.
 fn by_position(
     call: &CheckedCall,
     output: &'static str,
     [rows, columns]: [u64; 2],
     data: Option<&'static str>,
-    function: &str,
+    content: Content,
     integers: [u64; 2],
 ) -> Result<Plan, OpError> {
     let y = call.tensor(output)?;
@@ -61,8 +75,15 @@ fn by_position(
     let mut source = elementwise_source!("position.cu")
         .element("TY", y.dtype)
         .define("LANES", lanes)
-        .define("WIDE", u8::from(vectors >= 1 << 31))
-        .define("FUNCTION", format!("({function})"));
+        .define("WIDE", u8::from(vectors >= 1 << 31));
+    source = match content {
+        Content::Function(function) => source.define("FUNCTION", format!("({function})")),
+        Content::Between { from, to, inside, outside } => source
+            .define("FROM", format!("({from})"))
+            .define("TO", format!("({to})"))
+            .define("INSIDE", format!("({inside})"))
+            .define("OUTSIDE", format!("({outside})")),
+    };
     let mut arguments = Vec::new();
     if let Some(data) = data {
         source = source.element("TD", call.tensor(data)?.dtype);

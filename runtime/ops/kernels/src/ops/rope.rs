@@ -133,9 +133,12 @@ impl Turn {
         let (lanes, aligned) = self.lanes(dtype, rest);
         let turning = self.pairs / if self.interleaved { lanes / 2 } else { lanes };
         let slots = turning + if self.in_place { 0 } else { rest.div_ceil(lanes) };
-        // Two heads a thread, where that leaves the GPU two thirds full.
+        // Several heads a thread, where that leaves the GPU two thirds full.
         let full = u64::from(gpu.multiprocessors) * 2048 * 2 / 3;
-        let together = if self.tokens * slots * heads.div_ceil(2) >= full { 2 } else { 1 };
+        let tokens_first = self.sides[0].token < self.sides[0].head;
+        // Where neighbours are tokens, each reads the table anew, and more heads share what is read.
+        let most = if tokens_first { [8, 4, 2] } else { [2; 3] };
+        let together = most.into_iter().find(|many| self.tokens * slots * heads.div_ceil(*many) >= full).unwrap_or(1);
         let groups = heads.div_ceil(together);
         if self.tokens * slots * groups >= 1 << 31 {
             return Err(refused(call, format!("{} tokens of {heads} heads are beyond a launch", self.tokens)));
@@ -148,6 +151,7 @@ impl Turn {
             .define("LANES", lanes)
             .define("ALIGNED", aligned)
             .define("HEADS", together)
+            .define("TOKENS_FIRST", u8::from(tokens_first))
             .define("IN_PLACE", u8::from(self.in_place));
         let mut arguments = self.names.map(Arg::Tensor).to_vec();
         arguments.push(Arg::Bytes(self.shape(slots, groups)));
@@ -183,10 +187,9 @@ impl Turn {
             int(&mut bytes, value);
         }
         // All are below 2^31, as the threads are.
-        for by in [slots, groups, self.length] {
+        for by in [slots, groups, self.length, self.tokens] {
             divisor(by as u32).iter().for_each(|word| bytes.extend(word.to_ne_bytes()));
         }
-        int(&mut bytes, 0); // Up to a multiple of eight bytes.
         bytes
     }
 }

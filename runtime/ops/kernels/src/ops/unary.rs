@@ -12,8 +12,8 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("LogFwdOp", |call, _| map(call, "logarithm(x)")),
     ("Log1pFwdOp", |call, _| map(call, "logarithm_1p(x)")),
     ("SinFwdOp", |call, _| map(call, "sinf(x)")),
-    ("TanhFwdOp", |call, _| map(call, "tanhf(x)")),
-    ("ErfFwdOp", |call, _| map(call, "erff(x)")),
+    ("TanhFwdOp", |call, _| map(call, "hyperbolic_tangent(x)")),
+    ("ErfFwdOp", |call, _| map(call, "error_function(x)")),
     ("RsqrtFwdOp", |call, _| map(call, "rsqrtf(x)")),
     ("SqrtFwdOp", |call, _| map(call, "root(x)")),
     ("ReciprocalFwdOp", |call, _| map(call, "inverse(x)")),
@@ -65,7 +65,7 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("LogSigmoidFwdOp", |call, _| map(call, "log_sigmoid(x)")),
     ("LogitSoftcapFwdOp", |call, _| {
         let cap = call.float("cap")?;
-        map_between(call, ["logits", "logits"], Function::of("a * tanhf(x * b)").with(cap, 1.0 / cap))
+        map_between(call, ["logits", "logits"], Function::of("a * hyperbolic_tangent(x * b)").with(cap, 1.0 / cap))
     }),
 ];
 
