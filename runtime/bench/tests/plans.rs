@@ -84,6 +84,10 @@ fn every_kernel_compiles_and_keeps_its_values_in_registers() {
                 for kernel in resources(&compiled.log).into_iter().filter(|kernel| kernel.spilled_bytes > 0) {
                     faults.push(format!("{row}: {} spills {} bytes", kernel.kernel, kernel.spilled_bytes));
                 }
+                // As where asynchronous products are made to wait for each other.
+                for line in compiled.log.lines().filter(|line| line.contains("Potential Performance Loss")) {
+                    faults.push(format!("{row}: {line}"));
+                }
             }
         }
     }

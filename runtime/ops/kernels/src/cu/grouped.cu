@@ -41,7 +41,7 @@ __device__ __forceinline__ void load_tile(U* to, const U* from, long long stride
     const bool valid = row < down && column < across;
     copy_async(shared_address(target), valid ? source : from, valid);
 #else
-    for (int of = 0; of < 8; ++of) target[of] = row < down && column + of < across ? source[of] : U(0.f);
+    for (int of = 0; of < 8; ++of) target[of] = row < down && column + of < across ? source[of] : static_cast<U>(0.f);
 #endif
   }
 }

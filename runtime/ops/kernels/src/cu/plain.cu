@@ -18,8 +18,8 @@ plain(const TA* a, const TB* b, const float* scale_a, const float* scale_b, cons
   for (int start = 0; start < k; start += DEEP) {
     for (int at = threadIdx.x; at < TILE * DEEP; at += 256) {
       const int deep = at % DEEP, of = at / DEEP, step = start + deep, row = row0 + of, column = column0 + of;
-      left[deep][of] = row < m && step < k ? SUM(A(row, step)) : SUM(0);
-      right[deep][of] = column < n && step < k ? SUM(B(column, step)) : SUM(0);
+      left[deep][of] = row < m && step < k ? static_cast<SUM>(A(row, step)) : static_cast<SUM>(0);
+      right[deep][of] = column < n && step < k ? static_cast<SUM>(B(column, step)) : static_cast<SUM>(0);
     }
     __syncthreads();
 #pragma unroll 8

@@ -9,13 +9,21 @@ __device__ __forceinline__ long long first() {
 }
 
 #ifdef SPREAD
-// y = factor * x, x repeated along the axes whose stride is zero.
+// y = factor * x, x repeated along the axes whose stride is zero. More than one element a thread lie as those of y do.
 extern "C" __global__ void __launch_bounds__(256)
 spread(const S* x, T* y, float factor, long long elements, int columns, int row_stride, int column_stride) {
   const long long at = first();
   if (at >= elements) return;
+#if LANES > 1
+  const auto in = *reinterpret_cast<const Vector<S, LANES>*>(x + at);
+  Vector<T, LANES> out;
+#pragma unroll
+  for (int lane = 0; lane < LANES; ++lane) out.at[lane] = from_float<T>(factor * to_float(in.at[lane]));
+  *reinterpret_cast<Vector<T, LANES>*>(y + at) = out;
+#else
   const long long row = at / columns, column = at % columns;
   y[at] = from_float<T>(factor * to_float(x[row * row_stride + column * column_stride]));
+#endif
 }
 #endif
 

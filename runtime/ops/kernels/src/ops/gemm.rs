@@ -71,12 +71,18 @@ pub(crate) fn spread(
     (rows, columns): (u64, u64),
     strides: (i32, i32),
 ) -> Plan {
-    let source =
-        Source::new("product.cu", PRODUCT).element("T", to).element("S", from).define("LANES", 1).define("SPREAD", 1);
     let elements = rows * columns;
+    let is_same = strides == (columns as i32, 1);
+    let lanes = u64::from(128 / from.bits().max(to.bits()));
+    let lanes = if is_same && elements.is_multiple_of(lanes) { lanes } else { 1 };
+    let source = Source::new("product.cu", PRODUCT)
+        .element("T", to)
+        .element("S", from)
+        .define("LANES", lanes)
+        .define("SPREAD", 1);
     let sizes = [Arg::I32(columns as i32), Arg::I32(strides.0), Arg::I32(strides.1)];
     let arguments = [x, y, Arg::F32(factor), Arg::I64(elements as i64)].into_iter().chain(sizes).collect();
-    if elements == 0 { plan } else { plan.launch(source, "spread", grid(elements, 1), arguments) }
+    if elements == 0 { plan } else { plan.launch(source, "spread", grid(elements, lanes), arguments) }
 }
 
 /// How the scales of [`rescale`] are spread: rows that share one of the first, rows that share one of the second, or nothing
