@@ -6,13 +6,14 @@
 //! A timed run is a parent and a child process an op. The parent ([`supervise`]) picks rows ([`select`]), starts children,
 //! and appends their records ([`store`]); a child ([`worker`]) draws a row's inputs ([`inputs`]) on a [`machine`], holds the
 //! op's output to the reference ([`judge`]), and then, where it is right, takes samples ([`sample`]). Beside them a process
-//! compiles the kernels of the rows to come ([`ahead`]).
+//! compiles the kernels of the rows to come ([`ahead`]). Under a profiler a row's call is made and no more ([`one_call`]).
 
 pub mod ahead;
 pub mod fault;
 pub mod inputs;
 pub mod judge;
 pub mod machine;
+pub mod one_call;
 pub mod price;
 pub mod rows;
 pub mod sample;

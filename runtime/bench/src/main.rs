@@ -16,7 +16,7 @@ use tileops_bench::select::{Filter, Partition, Selection};
 use tileops_bench::store::{Store, of_partition, print, replace};
 use tileops_bench::supervise::{self, Options};
 use tileops_bench::tell::{Progress, say, split};
-use tileops_bench::{ahead, price, worker};
+use tileops_bench::{ahead, one_call, price, worker};
 use tileops_ops::generated::REGISTRY;
 use tileops_record::Run;
 
@@ -68,6 +68,10 @@ struct Arguments {
     /// The longest time that a row may take, in seconds; a process that takes longer is killed
     #[arg(long, value_name = "SECONDS", default_value_t = 120.0)]
     limit: f64,
+    /// Make one call of each row, in the range that profilers look at, and judge and time nothing: what `tileops-audit`
+    /// runs under Nsight Compute (`--profile-from-start off`)
+    #[arg(long, conflicts_with_all = ["price", "partition", "resume", "out"])]
+    one_call: bool,
     /// Make a fault happen, to see what it costs: `wrong`, `hang`, `crash` or `abort`, the op and the cases
     #[arg(long, value_name = "FAULT:OP:CASES", hide = true)]
     inject: Vec<Injection>,
@@ -89,6 +93,8 @@ fn main() -> ExitCode {
         ahead::run().map(|()| true)
     } else if arguments.price {
         price_rows(&arguments)
+    } else if arguments.one_call {
+        call_rows(&arguments)
     } else {
         time_rows(&arguments)
     };
@@ -140,6 +146,23 @@ fn price_rows(arguments: &Arguments) -> Result<bool> {
     }
     say(&format!("{rows} rows of {ops} ops priced, {failed} without a price"));
     Ok(failed == 0)
+}
+
+fn call_rows(arguments: &Arguments) -> Result<bool> {
+    let manifest = Manifest::read(&arguments.manifest)?;
+    let which = arguments.device.unwrap_or_default();
+    let selection = Selection::new(manifest.entries(), &filter(arguments), which, None);
+    if selection.ops.is_empty() {
+        bail!("no op of `{}` that can run on {which} is selected", arguments.manifest.display());
+    }
+    let machine = which.open()?;
+    for selected in &selection.ops {
+        for call in &selected.calls {
+            let row = || format!("{} {}", selected.entry.op(), call.case_id);
+            one_call::run(&*machine, &selected.entry, call).with_context(row)?;
+        }
+    }
+    Ok(true)
 }
 
 fn time_rows(arguments: &Arguments) -> Result<bool> {

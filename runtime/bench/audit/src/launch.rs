@@ -78,6 +78,17 @@ pub fn options(log: &Path) -> Vec<OsString> {
     options
 }
 
+/// Ends a child and everything of its group.
+fn end(child: &mut Child) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        let group = format!("-{}", child.id());
+        // Where there is no such program, the child alone is ended below.
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+    }
+    child.kill()
+}
+
 impl Profiler {
     /// Runs `program` with `arguments` under Nsight Compute, in `folder` for its files.
     pub fn run(&self, folder: &Path, program: &Path, arguments: &[OsString]) -> Result<Finished, LaunchError> {
@@ -87,14 +98,13 @@ impl Profiler {
         // A table that an earlier run left is no table of this one.
         let _ = std::fs::remove_file(&log);
         let stderr = File::create(&errors).map_err(files)?;
-        let mut child = Command::new(&self.program)
-            .args(options(&log))
-            .arg(program)
-            .args(arguments)
-            // The program ends when this pipe does, also where Nsight Compute is killed above it.
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(stderr)
+        let mut command = Command::new(&self.program);
+        command.args(options(&log)).arg(program).args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
+        // What Nsight Compute starts ends with it.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command
             .spawn()
             .map_err(|error| LaunchError::Start { program: name(), error })?;
         let ended = self.wait(&mut child).map_err(files)?;
@@ -116,8 +126,7 @@ impl Profiler {
                 return Ok(Some(status.success()));
             }
             if start.elapsed() >= self.limit {
-                drop(child.stdin.take());
-                child.kill()?;
+                end(child)?;
                 child.wait()?;
                 return Ok(None);
             }

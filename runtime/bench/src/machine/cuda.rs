@@ -156,6 +156,10 @@ impl Machine for Gpu {
         Ok(())
     }
 
+    fn in_profiler_range(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        self.device().in_profiler_range(work)
+    }
+
     fn rotation(&self) -> (usize, usize) {
         let facts = self.device().facts();
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
