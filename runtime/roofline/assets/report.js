@@ -353,12 +353,16 @@
     row.peer ? make("br") : null, row.peer ? `${row.peer[0]}: ${time(row.peer[1])}` : null);
   const tooltipOption = () => ({
     trigger: "item", confine: true, backgroundColor: colour("card"), borderColor: colour("line"), textStyle: { color: colour("ink"), fontSize: 13 },
-    formatter: (item) => (item.data?.row === undefined ? "" : tooltip(rows[item.data.row])),
+    formatter: (item) => { const row = rowOf(item); return row ? tooltip(row) : ""; },
   });
+  // A point is its place and its row. Beyond a thousand of them a series is drawn as one, which keeps the page responsive.
+  const pointOf = (row, [x, y]) => [x, y, row.index];
+  const rowOf = (item) => (item.componentType === "series" && Array.isArray(item.value) ? rows[item.value[2]] : undefined);
+  const MANY = { large: true, largeThreshold: 1000 };
   const pointSeries = (kind, at) => ({
-    id: `points-${kind.id}`, type: "scatter", name: kind.name, symbol: kind.symbol, symbolSize: kind.id === "below" ? 7 : 9, z: kind.id === "error" ? 6 : 5,
+    id: `points-${kind.id}`, type: "scatter", ...MANY, name: kind.name, symbol: kind.symbol, symbolSize: kind.id === "below" ? 7 : 9, z: kind.id === "error" ? 6 : 5,
     itemStyle: { color: colour(kind.id), opacity: 0.75 }, emphasis: { itemStyle: { opacity: 1, borderColor: colour("ink"), borderWidth: 1.5 } },
-    data: state.visible.filter((row) => row.kind === kind && at(row)).map((row) => ({ value: at(row), row: row.index })),
+    data: state.visible.filter((row) => row.kind === kind && at(row)).map((row) => pointOf(row, at(row))),
   });
   const selectedSeries = (at) => ({
     id: "selected", type: "scatter", symbol: "circle", symbolSize: 18, z: 8, silent: true,
@@ -473,9 +477,9 @@
     const compared = state.visible.filter(peerPoint);
     const axes = axis("The op's time, µs", [null, null], "");
     const side = (faster) => ({
-      id: faster ? "ahead" : "behind", type: "scatter", name: faster ? "the op is faster" : "a peer is faster", symbol: faster ? "circle" : "triangle",
+      id: faster ? "ahead" : "behind", type: "scatter", ...MANY, name: faster ? "the op is faster" : "a peer is faster", symbol: faster ? "circle" : "triangle",
       symbolSize: faster ? 6 : 8, itemStyle: { color: colour(faster ? "below" : "anomaly"), opacity: 0.7 },
-      data: compared.filter((row) => (row.speedup >= 1) === faster).map((row) => ({ value: peerPoint(row), row: row.index })),
+      data: compared.filter((row) => (row.speedup >= 1) === faster).map((row) => pointOf(row, peerPoint(row))),
       markLine: faster ? { silent: true, symbol: "none", data: [{ yAxis: 0 }], lineStyle: { color: colour("roof"), type: "solid" }, label: { formatter: "even", position: "insideEndTop", color: colour("muted") } } : undefined,
     });
     peers.setOption({
@@ -508,7 +512,7 @@
   };
   const drawPlots = () => { drawPlot(); drawHistogram(); drawPeers(); };
   for (const chart of [plot, peers].filter(Boolean)) {
-    chart.on("click", (item) => { if (item.data?.row !== undefined) select(rows[item.data.row], true); });
+    chart.on("click", (item) => { const row = rowOf(item); if (row) select(row, true); });
   }
   const zoom = (factor) => {
     const windows = plot.getOption().dataZoom;

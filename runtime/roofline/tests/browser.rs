@@ -120,6 +120,32 @@ addEventListener("load", () => {
 });
 </script>"##;
 
+/// Points at a point of the plot with a mouse, and presses it.
+const POINT: &str = r##"<script>
+addEventListener("load", () => {
+  const out = {};
+  try {
+    const plot = document.querySelector("#plot");
+    const chart = echarts.getInstanceByDom(plot);
+    chart.getZr().flush();
+    const many = chart.getOption().series.find((series) => String(series.id).startsWith("points-") && series.data.length > 1000);
+    out.large = many.large;
+    const [x, y] = chart.convertToPixel({ gridIndex: 0 }, many.data[700].slice(0, 2));
+    const canvas = plot.querySelector("canvas");
+    const box = canvas.getBoundingClientRect();
+    const fire = (kind) => canvas.dispatchEvent(new MouseEvent(kind, { clientX: box.left + x, clientY: box.top + y, bubbles: true, cancelable: true, view: window }));
+    fire("mousemove");
+    out.tip = document.querySelector(".tip b")?.textContent;
+    ["mousedown", "mouseup", "click"].forEach(fire);
+    out.facts = document.querySelector("#facts h3")?.textContent;
+  } catch (error) {
+    seen.push(`probe: ${error.stack}`);
+  }
+  out.seen = window.seen;
+  document.body.append(Object.assign(document.createElement("script"), { type: "application/json", id: "probe", textContent: JSON.stringify(out) }));
+});
+</script>"##;
+
 fn chromium() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
@@ -271,6 +297,19 @@ fn five_thousand_rows_stay_a_small_page() {
     assert_eq!(saw["rows"], 100);
     assert_eq!(saw["count"], "5,006 of 5,006 rows");
     assert!(saw["elements"].as_u64() < Some(3_000), "{}", saw["elements"]);
+}
+
+/// So many points are drawn as one, and each is still its row's.
+#[test]
+fn one_of_five_thousand_points_gives_its_facts() {
+    let Some(chromium) = chromium() else {
+        println!("skipped: no Chromium on PATH");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(folder.path(), &records(5_000), POINT);
+    let saw = visit(&chromium, &folder, &page, "1280,900", false, None);
+    assert_eq!(saw, serde_json::json!({"large": true, "tip": "ReluFwdOp", "facts": "ReluFwdOp", "seen": []}));
 }
 
 #[test]

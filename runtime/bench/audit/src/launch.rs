@@ -104,9 +104,7 @@ impl Profiler {
         // What Nsight Compute starts ends with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command
-            .spawn()
-            .map_err(|error| LaunchError::Start { program: name(), error })?;
+        let mut child = command.spawn().map_err(|error| LaunchError::Start { program: name(), error })?;
         let ended = self.wait(&mut child).map_err(files)?;
         let said = String::from_utf8_lossy(&std::fs::read(&errors).map_err(files)?).into_owned();
         let table = match std::fs::read(&log) {

@@ -76,7 +76,10 @@ impl<'f> Crate<'f> {
                  Ok((tileops_ops::int(0), tileops_ops::int(0)))\n    }}"
             );
         }
-        library.push_str("}\n");
+        library.push_str(
+            "}\n\npub mod declared {\n    pub fn of(_: &str) -> tileops_ops::Declared {\n        \
+             tileops_ops::Declared::default()\n    }\n}\n",
+        );
         std::fs::write(folder.join("src/lib.rs"), library).expect("a file can be written");
         Crate { folder }
     }
