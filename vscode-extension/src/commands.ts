@@ -69,6 +69,7 @@ async function runRows(
   const manifest = uri && server.file(uri)?.manifest ? uri : folder.uri;
   const made = await taskOfRows(context, server, task, op, manifest, folder);
   if (made === undefined) return;
+  await makeFolderOf(made, folder);
   const title = `${task === 'price' ? 'Pricing' : 'Benching'} the rows of ${op ?? 'every op'}`;
   await vscode.window.withProgress(
     { location: vscode.ProgressLocation.Notification, title, cancellable: true },
@@ -89,6 +90,15 @@ async function runRows(
       }
     },
   );
+}
+
+/** The folder of the records that a task writes: it may be the first to write some. */
+async function makeFolderOf(task: vscode.Task, folder: vscode.WorkspaceFolder): Promise<void> {
+  const { out } = task.definition;
+  if (typeof out !== 'string') return;
+  const cwd = task.execution instanceof vscode.ProcessExecution ? task.execution.options?.cwd : undefined;
+  const file = path.resolve(cwd ?? folder.uri.fsPath, out);
+  await vscode.workspace.fs.createDirectory(vscode.Uri.file(path.dirname(file)));
 }
 
 /** The name of the entry that a line is in. */

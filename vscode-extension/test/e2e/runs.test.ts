@@ -42,9 +42,10 @@ beforeAll(async () => {
       'manifest/gemm.yaml': GEMM,
       'manifest/norm.yaml': undefined,
       'records/h200.jsonl': undefined,
-      'records/README.txt': 'Records go here.\n',
     },
   });
+  // Nobody has written records yet.
+  fs.rmdirSync(path.join(workbench.folder, 'records'));
   fs.writeFileSync(path.join(workbench.folder, 'stand-in'), STAND_IN, { mode: 0o755 });
   use(PLACES.bench);
   await workbench.open('manifest/gemm.yaml');
