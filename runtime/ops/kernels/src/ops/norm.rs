@@ -176,7 +176,11 @@ impl Norm {
             .define("QUANTIZED", i32::from(self.row_scale))
             .define("TWO", i32::from(self.second.is_some()));
         let (source, grid): (Source, Grid) = match Rows::new(all, self.columns, lanes(dtype), 4, gpu) {
-            Some(rows) => (rows.define(source).define("LONG", 0), rows.grid(call.op())?),
+            Some(rows) => {
+                // What is quantized is weighed twice, and columns that no vector divides are looked at one by one.
+                let rows = if self.row_scale && self.columns % lanes(dtype) != 0 { rows.roomy() } else { rows };
+                (rows.define(source).define("LONG", 0), rows.grid(call.op())?)
+            }
             None => {
                 let source = source
                     .define("WIDTH", lanes(dtype))

@@ -1,0 +1,123 @@
+//! Rows at the edges of what kernels take (`rows.txt`): they are planned, their kernels compile, and where there is a GPU
+//! their results are the references'.
+//!
+//! `TILEOPS_REQUIRE_GPU` makes the absence of a GPU an error; `TILEOPS_EDGES` keeps the manifest of these rows in a folder.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tileops_bench::rows::Manifest;
+use tileops_device::{Compiler, Library, resources};
+use tileops_kernels::{Gpu, Step, planner};
+use tileops_ops::generated::REGISTRY;
+
+/// The manifest's entries of the ops in `rows.txt`, with those rows instead of their own, in `folder`.
+fn write(folder: &Path) {
+    let mut rows: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in include_str!("rows.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (op, row) = line.split_once(' ').expect("an op and a row");
+        rows.entry(op).or_default().push(row);
+    }
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifest");
+    for file in std::fs::read_dir(manifest).expect("the manifest is there").map(|file| file.expect("it is readable")) {
+        let text = std::fs::read_to_string(file.path()).expect("it is text");
+        let mut kept = String::new();
+        let mut of_entry = None;
+        let mut in_rows = false;
+        for line in text.lines() {
+            if !line.starts_with([' ', '#']) && !line.is_empty() {
+                of_entry = line.strip_suffix(':').and_then(|op| rows.remove(op));
+            }
+            let Some(own) = &of_entry else { continue };
+            in_rows = if line == "  workloads:" { true } else { in_rows && line.starts_with("  - ") };
+            match line {
+                "  workloads:" => {
+                    kept.push_str("  workloads:\n");
+                    own.iter().for_each(|row| _ = writeln!(kept, "  - {row}"));
+                }
+                // Rows at the edges need not pass and omit each tensor.
+                "  status: implemented" => kept.push_str("  status: spec-only\n"),
+                line if in_rows || line.starts_with('#') => _ = line,
+                line => _ = writeln!(kept, "{line}"),
+            }
+        }
+        if !kept.is_empty() {
+            std::fs::write(folder.join(file.file_name()), kept).expect("the folder takes files");
+        }
+    }
+    assert!(rows.is_empty(), "the manifest has no {:?}", rows.keys());
+}
+
+/// A folder with the manifest of these rows.
+fn folder() -> (Option<tempfile::TempDir>, PathBuf) {
+    match std::env::var_os("TILEOPS_EDGES") {
+        Some(folder) => {
+            std::fs::create_dir_all(&folder).expect("a folder can be made there");
+            (None, folder.into())
+        }
+        None => {
+            let folder = tempfile::tempdir().expect("a temporary folder can be made");
+            let path = folder.path().to_owned();
+            (Some(folder), path)
+        }
+    }
+}
+
+#[test]
+fn rows_at_the_edges_are_planned_and_their_kernels_compile() {
+    let (_kept, folder) = folder();
+    write(&folder);
+    let manifest = Manifest::read(&folder).expect("the rows are right");
+    let gpu = Gpu::h200();
+    let mut sources = BTreeMap::new();
+    for entry in manifest.entries() {
+        let planner = planner(entry.op()).unwrap_or_else(|| panic!("{} has no kernel", entry.op()));
+        assert!(!entry.calls().is_empty(), "{} has no rows", entry.op());
+        for call in entry.calls() {
+            let row = format!("{} {}", entry.op(), call.case_id);
+            let op = entry.called(REGISTRY, call).unwrap_or_else(|error| panic!("{row}: {error}"));
+            let plan = planner(op.last_call().expect("it was called"), &gpu).unwrap_or_else(|e| panic!("{row}: {e}"));
+            for step in plan.steps {
+                if let Step::Launch(launch) = step {
+                    assert!(launch.grid.shared_bytes <= gpu.shared_bytes, "{row}: {:?}", launch.grid);
+                    sources.entry(launch.source.text()).or_insert((launch.source.file, row.clone()));
+                }
+            }
+        }
+    }
+    if let Err(error) = Library::Nvrtc.require() {
+        assert!(std::env::var_os("TILEOPS_REQUIRE_NVRTC").is_none(), "{error}");
+        return;
+    }
+    let compiler = Compiler::new(gpu.architecture);
+    let mut faults = Vec::new();
+    for (text, (file, row)) in sources {
+        match compiler.compile(file, &text) {
+            Err(error) => faults.push(format!("{row}: {error}")),
+            Ok(compiled) => {
+                let spilling = resources(&compiled.log).into_iter().filter(|kernel| kernel.spilled_bytes > 0);
+                faults.extend(spilling.map(|k| format!("{row}: {} spills {} bytes", k.kernel, k.spilled_bytes)));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn rows_at_the_edges_are_right_on_a_gpu() {
+    if let Err(error) = Library::Driver.require() {
+        assert!(std::env::var_os("TILEOPS_REQUIRE_GPU").is_none(), "{error}");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    write(folder.path());
+    let run = Command::new(env!("CARGO_BIN_EXE_tileops-bench"))
+        .args(["--device", "cuda:0", "--budget", "0.01", "--manifest"])
+        .arg(folder.path())
+        .output()
+        .expect("it can be started");
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{said}\n{}", String::from_utf8_lossy(&run.stdout));
+}
