@@ -78,7 +78,12 @@ impl Work<'_> {
                     if matches!(names, Names::AdtValue | Names::Pattern) {
                         self.named_key(&constructor.name, "constructor", "", adds_colon);
                     } else if owner.field == Some(&constructor.name) {
-                        for field in constructor.fields.iter().filter(|field| !present.contains(&&*field.name)) {
+                        // A pattern tells apart what has few values.
+                        let is_due = |kind: &Kind| {
+                            names != Names::PatternFields || matches!(kind, Kind::Bool | Kind::Enum(_) | Kind::Adt(..))
+                        };
+                        let left = constructor.fields.iter().filter(|field| !present.contains(&&*field.name));
+                        for field in left.filter(|field| is_due(&field.kind)) {
                             self.named_key(&field.name, &field.kind.to_string(), "", adds_colon);
                         }
                     }
