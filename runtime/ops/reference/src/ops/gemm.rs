@@ -5,6 +5,7 @@ use tileops_ops::{CheckedCall, OpError};
 use super::contraction::{Contraction, dot, lane, size};
 use super::facts::extent;
 use crate::host::View;
+use crate::ops::unary::{gelu, gelu_tanh, silu};
 use crate::units::{Inputs, Reference, Sink, Target, Units};
 
 pub(crate) const REFERENCES: &[Reference] = &[
@@ -63,12 +64,9 @@ pub(crate) type Function = fn(f64) -> f64;
 pub(crate) fn activation(name: &str) -> Function {
     match name {
         "relu" => |x| x.max(0.0),
-        "gelu" => |x| 0.5 * x * (1.0 + libm::erf(x / std::f64::consts::SQRT_2)),
-        "gelu_tanh" => |x| {
-            let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3));
-            0.5 * x * (1.0 + inner.tanh())
-        },
-        _ => |x| x / (1.0 + (-x).exp()),
+        "gelu" => gelu,
+        "gelu_tanh" => gelu_tanh,
+        _ => silu,
     }
 }
 

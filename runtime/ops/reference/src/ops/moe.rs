@@ -5,6 +5,7 @@ use tileops_ops::{CheckedCall, OpError};
 use super::facts::extent;
 use crate::distribution::Distribution;
 use crate::host::View;
+use crate::ops::unary::sigmoid;
 use crate::units::{Inputs, Reference, Sink, Target, Units};
 
 pub(crate) const REFERENCES: &[Reference] = &[
@@ -94,10 +95,6 @@ fn greatest(values: &[f64], count: usize) -> Vec<usize> {
     });
     order.truncate(count);
     order
-}
-
-fn sigmoid(x: f64) -> f64 {
-    1.0 / (1.0 + (-x).exp())
 }
 
 impl Units for Router<'_> {

@@ -4,6 +4,7 @@ use tileops_ops::{DType, OpError};
 
 use crate::host::View;
 use crate::ops::each::{Each, size, volume};
+use crate::ops::unary::silu;
 use crate::units::{Reference, Sink, Target, Units};
 
 pub(crate) const REFERENCES: &[Reference] = &[
@@ -218,8 +219,4 @@ fn modulated(
 ) -> impl ExactSizeIterator<Item = f64> {
     let of_sample = |view: &View<'_>| view.row(sample * columns, columns);
     normed.zip(of_sample(scale)).zip(of_sample(shift)).map(|((n, scale), shift)| n * (1.0 + scale) + shift)
-}
-
-fn silu(x: f64) -> f64 {
-    x / (1.0 + (-x).exp())
 }

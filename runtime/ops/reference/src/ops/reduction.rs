@@ -27,28 +27,8 @@ pub(crate) const REFERENCES: &[Reference] = &[
     }),
     Reference::new("AmaxFwdOp", |call, inputs| sums(call, inputs, |_| Target::output("y"), |line| line[most(line)])),
     Reference::new("AminFwdOp", |call, inputs| sums(call, inputs, |_| Target::output("y"), |line| line[least(line)])),
-    Reference::new("ArgmaxFwdOp", |call, inputs| {
-        lines(
-            call,
-            inputs,
-            Empty::All,
-            |_| vec![Target::output("y")],
-            |at, line, sink| {
-                sink.put_int(0, at, most(line) as i128);
-            },
-        )
-    }),
-    Reference::new("ArgminFwdOp", |call, inputs| {
-        lines(
-            call,
-            inputs,
-            Empty::All,
-            |_| vec![Target::output("y")],
-            |at, line, sink| {
-                sink.put_int(0, at, least(line) as i128);
-            },
-        )
-    }),
+    Reference::new("ArgmaxFwdOp", |call, inputs| whole(call, inputs, Empty::All, |line| most(line) as i128)),
+    Reference::new("ArgminFwdOp", |call, inputs| whole(call, inputs, Empty::All, |line| least(line) as i128)),
     Reference::new("MaxDimFwdOp", |call, inputs| {
         let targets = |_| vec![Target::output("values"), Target::output("indices")];
         lines(call, inputs, Empty::All, targets, |at, line, sink| {
@@ -58,41 +38,17 @@ pub(crate) const REFERENCES: &[Reference] = &[
         })
     }),
     Reference::new("AllFwdOp", |call, inputs| {
-        lines(
-            call,
-            inputs,
-            Empty::None,
-            |_| vec![Target::output("y")],
-            |at, line, sink| {
-                sink.put_int(0, at, i128::from(line.iter().all(|&x| x != 0.0)));
-            },
-        )
+        whole(call, inputs, Empty::None, |line| i128::from(line.iter().all(|&x| x != 0.0)))
     }),
     Reference::new("AnyFwdOp", |call, inputs| {
-        lines(
-            call,
-            inputs,
-            Empty::None,
-            |_| vec![Target::output("y")],
-            |at, line, sink| {
-                sink.put_int(0, at, i128::from(line.iter().any(|&x| x != 0.0)));
-            },
-        )
+        whole(call, inputs, Empty::None, |line| i128::from(line.iter().any(|&x| x != 0.0)))
     })
     .drawing(|call, _| {
         let count = Reduced::new(call, Empty::None).ok()?.count.max(1);
         Some(Distribution::OneIn(u32::try_from(count).unwrap_or(u32::MAX)))
     }),
     Reference::new("CountNonzeroFwdOp", |call, inputs| {
-        lines(
-            call,
-            inputs,
-            Empty::All,
-            |_| vec![Target::output("y")],
-            |at, line, sink| {
-                sink.put_int(0, at, line.iter().filter(|&&x| x != 0.0).count() as i128);
-            },
-        )
+        whole(call, inputs, Empty::All, |line| line.iter().filter(|&&x| x != 0.0).count() as i128)
     })
     .drawing(|_, _| Some(Distribution::OneIn(3))),
     Reference::new("VarFwdOp", |call, inputs| {
@@ -218,15 +174,20 @@ impl Reduced {
         self.kept.iter().map(|(extent, _)| extent).product()
     }
 
-    /// The elements of output `at`, in their order.
-    fn of(&self, x: &View<'_>, mut at: usize) -> Vec<f64> {
+    /// Visits the places of the elements of output `at`, in their order.
+    fn visit(&self, mut at: usize, visit: &mut impl FnMut(usize)) {
         let mut start = 0;
         for (extent, stride) in self.kept.iter().rev() {
             start += at % extent * stride;
             at /= extent;
         }
+        walk(&self.reduced, start, visit);
+    }
+
+    /// The elements of output `at`, in their order.
+    fn of(&self, x: &View<'_>, at: usize) -> Vec<f64> {
         let mut line = Vec::with_capacity(self.count);
-        walk(&self.reduced, start, &mut |at| line.push(x.get(at)));
+        self.visit(at, &mut |place| line.push(x.get(place)));
         line
     }
 }
@@ -262,6 +223,16 @@ fn sums<'a>(
     lines(call, inputs, Empty::All, |count| vec![target(count)], move |at, line, sink| sink.put(0, at, function(line)))
 }
 
+/// One whole number or Boolean of each line.
+fn whole<'a>(
+    call: &'a CheckedCall,
+    inputs: &Inputs<'a>,
+    empty: Empty,
+    function: fn(&[f64]) -> i128,
+) -> Result<Box<dyn Units + 'a>, OpError> {
+    lines(call, inputs, empty, |_| vec![Target::output("y")], move |at, line, sink| sink.put_int(0, at, function(line)))
+}
+
 fn product<'a>(call: &'a CheckedCall, inputs: &'a Inputs<'a>) -> Result<Box<dyn Units + 'a>, OpError> {
     let x = inputs.tensor(call, "x")?;
     if x.dtype != DType::Int64 {
@@ -272,13 +243,7 @@ fn product<'a>(call: &'a CheckedCall, inputs: &'a Inputs<'a>) -> Result<Box<dyn 
     let compute = move |at: usize, sink: &mut Sink| {
         // Whole numbers that overflow wrap around.
         let mut product = 1_i64;
-        let mut start = 0;
-        let mut rest = at;
-        for (extent, stride) in reduced.kept.iter().rev() {
-            start += rest % extent * stride;
-            rest /= extent;
-        }
-        walk(&reduced.reduced, start, &mut |at| product = product.wrapping_mul(x.int(at) as i64));
+        reduced.visit(at, &mut |place| product = product.wrapping_mul(x.int(place) as i64));
         sink.put_int(0, at, i128::from(product));
     };
     Ok(Box::new(Each { targets: vec![Target::output("y")], count, cost, compute }))

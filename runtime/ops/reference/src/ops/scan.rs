@@ -4,6 +4,7 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::distribution::Distribution;
 use crate::ops::each::{Each, Lines, size};
+use crate::ops::softmax::along_axis;
 use crate::units::{Inputs, Reference, Sink, Target, Units};
 
 pub(crate) const REFERENCES: &[Reference] = &[
@@ -91,15 +92,8 @@ fn reals<'a>(
     scale: f64,
     function: impl Fn(&[f64]) -> Vec<f64> + Send + Sync + 'a,
 ) -> Result<Box<dyn Units + 'a>, OpError> {
-    let x = inputs.tensor(call, "x")?;
-    let lines = Lines::along(x.shape, call.int("dim")?.get()?);
-    let compute = move |line: usize, sink: &mut Sink| {
-        for (at, value) in function(&lines.of(&x, line)).into_iter().enumerate() {
-            sink.put(0, lines.at(line, at), value);
-        }
-    };
-    let targets = vec![Target::output("y").sums(lines.length, scale)];
-    Ok(Box::new(Each { targets, count: lines.count(), cost: lines.length, compute }))
+    let length = Lines::along(&call.shape("x")?, call.int("dim")?.get()?).length;
+    along_axis(call, inputs, Target::output("y").sums(length, scale), function)
 }
 
 /// Whole numbers that overflow wrap around.

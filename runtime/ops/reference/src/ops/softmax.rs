@@ -40,7 +40,8 @@ fn softmax(line: &[f64]) -> impl Iterator<Item = f64> {
     line.iter().map(move |x| (x - whole).exp())
 }
 
-fn along_axis<'a>(
+/// A function of each line along the call's `dim`: as many elements as the line has.
+pub(crate) fn along_axis<'a>(
     call: &'a CheckedCall,
     inputs: &Inputs<'a>,
     target: Target,
