@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use tileops_analyzer::model::Status;
 use tileops_bench::rows::Manifest;
 use tileops_device::{Compiler, Library, resources};
 use tileops_kernels::{Arg, Gpu, Multiply, PLANNERS, Plan, Source, Step, planner};
@@ -17,11 +18,11 @@ fn manifest() -> Manifest {
     Manifest::read(&folder).expect("the manifest has no errors")
 }
 
-/// The sources of all plans, each with a row that launches it.
-fn sources() -> BTreeMap<String, (Source, String)> {
+/// The plan of every row of every op that has a kernel: the op, the row, the plan.
+fn plans() -> Vec<(String, String, Plan)> {
     let gpu = Gpu::h200();
     let manifest = manifest();
-    let mut sources = BTreeMap::new();
+    let mut plans = Vec::new();
     for entry in manifest.entries() {
         let Some(planner) = planner(entry.op()) else { continue };
         for call in entry.calls() {
@@ -30,15 +31,27 @@ fn sources() -> BTreeMap<String, (Source, String)> {
             let checked = op.last_call().expect("it was called");
             let plan = planner(checked, &gpu).unwrap_or_else(|error| panic!("{row}: {error}"));
             for step in &plan.steps {
-                if let Step::Product(multiply) = step {
-                    check_product(&row, checked, &plan, multiply);
+                match step {
+                    Step::Product(multiply) => check_product(&row, checked, &plan, multiply),
+                    Step::Launch(launch) => {
+                        assert!(launch.grid.shared_bytes <= gpu.shared_bytes, "{row}: {:?}", launch.grid);
+                    }
+                    Step::Fill(..) => {}
                 }
             }
-            for step in plan.steps {
-                if let Step::Launch(launch) = step {
-                    assert!(launch.grid.shared_bytes <= gpu.shared_bytes, "{row}: {:?}", launch.grid);
-                    sources.entry(launch.source.text()).or_insert((launch.source, row.clone()));
-                }
+            plans.push((entry.op().to_owned(), row, plan));
+        }
+    }
+    plans
+}
+
+/// The sources of all plans, each with a row that launches it.
+fn sources() -> BTreeMap<String, (Source, String)> {
+    let mut sources = BTreeMap::new();
+    for (_, row, plan) in plans() {
+        for step in plan.steps {
+            if let Step::Launch(launch) = step {
+                sources.entry(launch.source.text()).or_insert((launch.source, row.clone()));
             }
         }
     }
@@ -64,9 +77,20 @@ fn check_product(row: &str, call: &CheckedCall, plan: &Plan, multiply: &Multiply
 }
 
 #[test]
-fn every_row_is_planned() {
-    let planned = sources();
-    assert!(planned.len() >= PLANNERS.iter().map(|family| family.len()).min().unwrap_or(0), "{}", planned.len());
+fn every_op_that_has_a_kernel_launches_something_on_some_row() {
+    let plans = plans();
+    for (op, _) in PLANNERS.iter().flat_map(|family| family.iter()) {
+        assert!(plans.iter().any(|(of, _, plan)| of == op && !plan.steps.is_empty()), "{op}");
+    }
+}
+
+#[test]
+fn an_entry_is_implemented_exactly_where_its_op_has_a_reference_and_a_kernel() {
+    for entry in manifest().entries() {
+        let has = (tileops_reference::of(entry.op()).is_some(), planner(entry.op()).is_some());
+        let is_implemented = entry.analysis.entry.status.valid() == Some(&Status::Implemented);
+        assert_eq!(has, (is_implemented, is_implemented), "{}: its reference and its kernel", entry.op());
+    }
 }
 
 #[test]

@@ -5,8 +5,7 @@
 // PACKED   whether requests lie behind one another, as `offsets` says
 // LSE      whether the logarithms of the sums are wanted
 //
-// Tiles lie in shared memory 64 columns a time, in rows of 128 bytes, eight of which are one pattern of 1 KiB: chunk c of row r,
-// 16 bytes, is at place c ^ r % 8 of its row.
+// Tiles lie in shared memory as wgmma.cuh says, 64 columns a time.
 
 #if IS_HALF
 #define KIND "f16"
@@ -19,75 +18,22 @@ constexpr int PART_BYTES = KEYS * 128, TILE_BYTES = PARTS * PART_BYTES;
 
 // d = a b or d += a b, 64 x 128 x 16, of operands that descriptors name.
 template <int IS_ADDED> __device__ __forceinline__ void score_tile(float (&d)[64], unsigned long long a, unsigned long long b) {
-  asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32." KIND "." KIND " {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, "
-        "%8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, "
-        "%24, %25, %26, %27, %28, %29, %30, %31, "
-        "%32, %33, %34, %35, %36, %37, %38, %39, "
-        "%40, %41, %42, %43, %44, %45, %46, %47, "
-        "%48, %49, %50, %51, %52, %53, %54, %55, "
-        "%56, %57, %58, %59, %60, %61, %62, %63}, "
-        "%64, %65, %66, 1, 1, 0, 0;"
-      :
-        "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-        "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-        "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-      : "l"(a), "l"(b), "n"(IS_ADDED));
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." KIND "." KIND " {" NAMES_64 "}, %64, %65, %66, 1, 1, 0, 0;"
+               : SUMS_64(d, 0)
+               : "l"(a), "l"(b), "n"(IS_ADDED));
 }
 
 // d += a b, 64 x HEAD x 16, of a left operand in registers and a right one whose columns lie behind one another.
 __device__ __forceinline__ void weigh_tile(float (&d)[HEAD / 2], const uint (&a)[4], unsigned long long b) {
 #if HEAD == 128
-  asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32." KIND "." KIND " {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, "
-        "%8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, "
-        "%24, %25, %26, %27, %28, %29, %30, %31, "
-        "%32, %33, %34, %35, %36, %37, %38, %39, "
-        "%40, %41, %42, %43, %44, %45, %46, %47, "
-        "%48, %49, %50, %51, %52, %53, %54, %55, "
-        "%56, %57, %58, %59, %60, %61, %62, %63}, "
-        "{%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
-      :
-        "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-        "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-        "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." KIND "." KIND " {" NAMES_64 "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
+               : SUMS_64(d, 0)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 #else
-  asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n64k16.f32." KIND "." KIND " {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, "
-        "%8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, "
-        "%24, %25, %26, %27, %28, %29, %30, %31}, "
-        "{%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
-      :
-        "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." KIND "." KIND " {" NAMES_32 "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
+               : SUMS_32(d, 0)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 #endif
-}
-
-// A descriptor of what begins at `address`: patterns are `leading` bytes apart along the rows of a transposed operand, and 1 KiB
-// along the other axis.
-__device__ __forceinline__ unsigned long long described(uint address, uint leading) {
-  return (static_cast<unsigned long long>(address) & 0x3ffff) >> 4 | static_cast<unsigned long long>(leading >> 4) << 16 |
-         64ull << 32 | 1ull << 62;
 }
 
 __device__ __forceinline__ uint place(uint tile, int row, int chunk) {
@@ -177,7 +123,7 @@ flash(const T* q, const T* k, const T* v, const T* sinks, const int* offsets, co
       if (step == 0) score_tile<0>(s, described(own_q + at, 16), described(own_k + at, 16));
       else score_tile<1>(s, described(own_q + at, 16), described(own_k + at, 16));
     }
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    commit_products();
   };
 
   // A tile's scores become weights; what was summed before is to be multiplied by `factors`.
@@ -230,21 +176,21 @@ flash(const T* q, const T* k, const T* v, const T* sinks, const int* offsets, co
   const auto add = [&](int stage) {
 #pragma unroll
     for (int at = 0; at < 8; ++at) weigh_tile(out, weights[at], described(all_v + stage * TILE_BYTES + at * 2048, PART_BYTES));
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    commit_products();
   };
   const auto arrive = [&] {
     copy_wait<0>();
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    show_to_products();
     __syncthreads();
   };
 
   copy_wait<1>();
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  show_to_products();
   __syncthreads();
   if (tiles > 0) {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    begin_products();
     scores(s, 0);
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    wait_for_products<0>();
     weigh(begin);
     store();
     for (int number = 0; number + 1 < tiles; ++number) {
@@ -254,20 +200,20 @@ flash(const T* q, const T* k, const T* v, const T* sinks, const int* offsets, co
       load(all_v + (stage ^ 1) * TILE_BYTES, v, start + KEYS);
       copy_commit();
       // The next tile's scores first, then this one's values, which are added while the scores become weights.
-      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+      begin_products();
       scores(s, stage ^ 1);
       add(stage);
-      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+      wait_for_products<1>();
       weigh(start + KEYS);
-      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+      wait_for_products<0>();
 #pragma unroll
       for (int at = 0; at < HEAD / 2; ++at) out[at] *= factors[at / 2 % 2];
       store();
     }
     arrive();
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    begin_products();
     add((tiles - 1) % 2);
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    wait_for_products<0>();
   }
 
 #pragma unroll

@@ -136,27 +136,32 @@ __device__ __forceinline__ void cluster_started() {
 
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
 
+// The values that the blocks of a cluster have, each in all of its threads, in the order of the blocks. Between
+// `cluster_started` and this there is no other use of the cluster's barrier; SLOT as above, FIRST for the first use.
+template <int SLOT, bool FIRST, typename V> __device__ __forceinline__ const V* of_blocks(V value) {
+  static_assert(sizeof(V) % 4 == 0, "whole words");
+  __shared__ __align__(16) unsigned char memory[CLUSTER * sizeof(V)];
+  if constexpr (FIRST) cluster_wait();
+  if (threadIdx.x < CLUSTER) {
+    union { V value; int words[sizeof(V) / 4]; } pun = {value};
+    const unsigned here = static_cast<unsigned>(__cvta_generic_to_shared(memory)) + cluster_rank() * sizeof(V);
+    unsigned there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(threadIdx.x));
+#pragma unroll
+    for (int word = 0; word < static_cast<int>(sizeof(V) / 4); ++word)
+      asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there + 4 * word), "r"(pun.words[word]) : "memory");
+  }
+  asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+  return reinterpret_cast<const V*>(memory);
+}
+
 // Over the blocks of a cluster, each with a value that all of its threads have. Every block combines in the same order.
-// Between `cluster_started` and this there is no other use of the cluster's barrier; SLOT as above, FIRST for the first use.
 template <int SLOT, bool FIRST, typename V, typename Op> __device__ __forceinline__ V over_cluster(V value, Op op) {
   if constexpr (CLUSTER > 1) {
-    static_assert(sizeof(V) % 4 == 0, "whole words");
-    __shared__ __align__(16) unsigned char memory[CLUSTER * sizeof(V)];
-    if constexpr (FIRST) cluster_wait();
-    if (threadIdx.x < CLUSTER) {
-      union { V value; int words[sizeof(V) / 4]; } pun = {value};
-      const unsigned here = static_cast<unsigned>(__cvta_generic_to_shared(memory)) + cluster_rank() * sizeof(V);
-      unsigned there;
-      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(threadIdx.x));
+    const V* values = of_blocks<SLOT, FIRST>(value);
+    value = values[0];
 #pragma unroll
-      for (int word = 0; word < static_cast<int>(sizeof(V) / 4); ++word)
-        asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there + 4 * word), "r"(pun.words[word]) : "memory");
-    }
-    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-    const V* of_blocks = reinterpret_cast<const V*>(memory);
-    value = of_blocks[0];
-#pragma unroll
-    for (int block = 1; block < CLUSTER; ++block) value = op(value, of_blocks[block]);
+    for (int block = 1; block < CLUSTER; ++block) value = op(value, values[block]);
   }
   return value;
 }

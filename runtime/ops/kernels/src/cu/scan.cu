@@ -173,21 +173,8 @@ scan_rows(const T* x, T* y, long long* places, State* carries, int columns, long
     carry = carries[which * chunks + chunk];
   }
   if constexpr (CLUSTER > 1) {
-    // Every block's total, in every block.
-    __shared__ __align__(16) unsigned char memory[CLUSTER * sizeof(State)];
-    cluster_wait();
-    if (threadIdx.x < CLUSTER) {
-      union { State value; int words[sizeof(State) / 4]; } pun = {all};
-      const unsigned here = static_cast<unsigned>(__cvta_generic_to_shared(memory)) + cluster_rank() * sizeof(State);
-      unsigned there;
-      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(threadIdx.x));
-#pragma unroll
-      for (int word = 0; word < static_cast<int>(sizeof(State) / 4); ++word)
-        asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there + 4 * word), "r"(pun.words[word]) : "memory");
-    }
-    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-    const State* of_blocks = reinterpret_cast<const State*>(memory);
-    for (unsigned block = 0; block < cluster_rank(); ++block) carry = carry.then(of_blocks[block]);
+    const State* totals = of_blocks<0, true>(all);
+    for (unsigned block = 0; block < cluster_rank(); ++block) carry = carry.then(totals[block]);
   }
   if (which >= rows) return;
 #pragma unroll

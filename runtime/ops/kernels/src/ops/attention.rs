@@ -5,7 +5,7 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::gemm::{MMA, extent};
+use crate::ops::gemm::{MMA, WGMMA, extent};
 use crate::plan::{Arg, Plan};
 use crate::source::Source;
 
@@ -164,7 +164,10 @@ impl Tiles {
 
     fn source(&self, shape: &Shape) -> Source {
         match self.is_flash {
-            true => shape.source("flash.cu", FLASH).define("IS_HALF", u8::from(shape.dtype == DType::Float16)),
+            true => shape
+                .source("flash.cu", FLASH)
+                .with("wgmma.cuh", WGMMA)
+                .define("IS_HALF", u8::from(shape.dtype == DType::Float16)),
             false => shape
                 .source("attention.cu", ATTENTION)
                 .define("WARPS", self.warps)

@@ -19,6 +19,7 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
 const STREAM: &str = include_str!("../cu/stream.cu");
 const PRODUCT: &str = include_str!("../cu/product.cu");
 pub(crate) const MMA: &str = include_str!("../cu/mma.cuh");
+pub(crate) const WGMMA: &str = include_str!("../cu/wgmma.cuh");
 
 /// The extent called `name`.
 pub(crate) fn extent(call: &CheckedCall, name: &str) -> Result<u64, OpError> {

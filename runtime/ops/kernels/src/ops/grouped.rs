@@ -5,7 +5,7 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::gemm::{MMA, extent, size};
+use crate::ops::gemm::{MMA, WGMMA, extent, size};
 use crate::plan::{Arg, Plan};
 use crate::source::Source;
 
@@ -124,6 +124,7 @@ impl Grouped {
     fn source(&self, tile: &Tile) -> Source {
         let source = if tile.is_warpgroup {
             Source::new("warpgroup.cu", WARPGROUP)
+                .with("wgmma.cuh", WGMMA)
                 .element("T", self.dtypes.0)
                 .define("IS_HALF", u8::from(self.dtypes.0 == DType::Float16))
         } else {
