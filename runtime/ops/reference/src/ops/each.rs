@@ -1,7 +1,5 @@
 //! Units that a closure computes, and where the elements of a line are.
 
-use tileops_ops::{CheckedCall, OpError};
-
 use crate::host::View;
 use crate::units::{Sink, Target, Units};
 
@@ -30,11 +28,6 @@ impl<F: Fn(usize, &mut Sink) + Send + Sync> Units for Each<F> {
     fn compute(&self, unit: usize, sink: &mut Sink) {
         (self.compute)(unit, sink);
     }
-}
-
-/// A dimension as a size. What is bound in a checked call is not negative, and fits a tensor that is in memory.
-pub(crate) fn size(call: &CheckedCall, name: &str) -> Result<usize, OpError> {
-    Ok(usize::try_from(call.int(name)?.get()?).unwrap_or(0))
 }
 
 /// The elements of a shape.

@@ -4,7 +4,6 @@ use tileops_ops::{CheckedCall, OpError};
 
 use crate::host::View;
 use crate::ops::each::Each;
-pub(crate) use crate::ops::each::size;
 use crate::units::{Inputs, Sink, Target, Units};
 
 /// How many elements a unit has.
@@ -38,11 +37,6 @@ pub(crate) fn rows<'a>(
 /// The target called `output`: in the storage of `input` where the call says `inplace`.
 pub(crate) fn maybe_within(call: &CheckedCall, output: &'static str, input: &'static str) -> Result<Target, OpError> {
     Ok(if call.bool("inplace")? { Target::within(output, input) } else { Target::output(output) })
-}
-
-/// The number called `name`, where it is there.
-pub(crate) fn maybe(call: &CheckedCall, name: &str) -> Result<Option<f64>, OpError> {
-    if call.present(name)? { call.float(name).map(Some) } else { Ok(None) }
 }
 
 /// An operand, read at the positions of what it is broadcast to.

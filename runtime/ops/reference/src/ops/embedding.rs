@@ -3,13 +3,14 @@
 use tileops_ops::CheckedCall;
 
 use crate::host::View;
-use crate::ops::elements::{Prepared, elements, maybe, size};
+use crate::ops::elements::{Prepared, elements};
+use crate::ops::facts::{extent, maybe};
 use crate::units::{Inputs, Reference, Sink, Target};
 
 pub(crate) const REFERENCES: &[Reference] = &[
     Reference::new("EmbeddingFwdOp", |call, inputs| {
         let (ids, table) = (inputs.tensor(call, "ids")?, inputs.tensor(call, "table")?);
-        let (width, scale) = (size(call, "H")?, maybe(call, "scale")?.unwrap_or(1.0));
+        let (width, scale) = (extent(call, "H")?, maybe(call, "scale")?.unwrap_or(1.0));
         elements(vec![Target::output("y")], ids.len() * width, move |at, sink| {
             sink.put(0, at, table.get(row(ids, at / width) * width + at % width) * scale);
         })
@@ -19,7 +20,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
         let [ids, types, words] = ["ids", "types", "words"].map(|name| inputs.tensor(call, name));
         let (ids, types, words) = (ids?, types?, words?);
         let (positions, segments) = (inputs.tensor(call, "positions")?, inputs.tensor(call, "segments")?);
-        let (width, length) = (size(call, "H")?, size(call, "S")?);
+        let (width, length) = (extent(call, "H")?, extent(call, "S")?);
         elements(vec![Target::output("y").sums(3, 1.0)], ids.len() * width, move |at, sink| {
             let (token, column) = (at / width, at % width);
             let word = words.get(row(ids, token) * width + column);
@@ -46,7 +47,7 @@ fn row(ids: View<'_>, at: usize) -> usize {
 /// The sum, the mean or the maximum of the rows that a bag names.
 fn bag<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
     let (ids, table) = (inputs.tensor(call, "ids")?, inputs.tensor(call, "table")?);
-    let (width, k) = (size(call, "H")?, size(call, "K")?);
+    let (width, k) = (extent(call, "H")?, extent(call, "K")?);
     let mode = call.str("mode")?.to_owned();
     let target = match &*mode {
         "max" => Target::output("y"),

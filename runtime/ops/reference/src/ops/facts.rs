@@ -10,3 +10,8 @@ pub(crate) fn extent(call: &CheckedCall, name: &str) -> Result<usize, OpError> {
         message: format!("`{name}` is {value}, which is no size"),
     })
 }
+
+/// The number called `name`, where it is there.
+pub(crate) fn maybe(call: &CheckedCall, name: &str) -> Result<Option<f64>, OpError> {
+    if call.present(name)? { call.float(name).map(Some) } else { Ok(None) }
+}

@@ -4,7 +4,8 @@ use tileops_ops::{CheckedCall, DType};
 
 use crate::distribution::Distribution;
 use crate::number::round_to;
-use crate::ops::elements::{Prepared, elements, maybe, rows, size};
+use crate::ops::elements::{Prepared, elements, rows};
+use crate::ops::facts::{extent, maybe};
 use crate::ops::unary::{gelu, gelu_tanh, nan_or, sigmoid, silu, within};
 use crate::units::{Inputs, Reference, Target};
 
@@ -34,7 +35,7 @@ fn around_zero(_: &CheckedCall, _: &str) -> Option<Distribution> {
 
 /// `f` of the first and the second half of each row.
 fn halves<'a>(call: &CheckedCall, inputs: &Inputs<'a>, f: impl Fn(f64, f64) -> f64 + Send + Sync + 'a) -> Prepared<'a> {
-    let (x, width) = (inputs.tensor(call, "x")?, size(call, "F")?);
+    let (x, width) = (inputs.tensor(call, "x")?, extent(call, "F")?);
     elements(vec![Target::output("y")], x.len() / 2, move |at, sink| {
         let first = at / width * 2 * width + at % width;
         sink.put(0, at, f(x.get(first), x.get(first + width)));
@@ -57,7 +58,7 @@ const GREATEST: f64 = 448.0;
 /// A group's scale is its greatest magnitude over the dtype's; the group of zeros has the scale zero, and is zeros.
 fn quantized<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
     let x = inputs.tensor(call, "x")?;
-    let (width, group) = (size(call, "F")?, size(call, "group")?);
+    let (width, group) = (extent(call, "F")?, extent(call, "group")?);
     let groups = width / group;
     let targets = vec![Target::output("q"), Target::output("scale")];
     rows(targets, x.extent(0) * groups, 2 * group, move |unit, sink| {

@@ -4,7 +4,8 @@ use rayon::prelude::*;
 use tileops_ops::{CheckedCall, OpError};
 
 use crate::distribution::Distribution;
-use crate::ops::each::{Each, size};
+use crate::ops::each::Each;
+use crate::ops::facts::extent;
 use crate::ops::reduction::most;
 use crate::ops::softmax::log_sum_exp;
 use crate::units::{Inputs, Reference, Sink, Target, Units};
@@ -14,7 +15,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     Reference::new("CrossEntropyBwdOp", |call, inputs| {
         let (grad, logits) = (inputs.tensor(call, "grad")?, inputs.tensor(call, "logits")?);
         let (lse, target) = (inputs.tensor(call, "lse")?, inputs.tensor(call, "target")?);
-        let columns = size(call, "V")?;
+        let columns = extent(call, "V")?;
         let compute = move |row: usize, sink: &mut Sink| {
             for column in 0..columns {
                 let share = (logits.get(row * columns + column) - lse.get(row)).exp();
@@ -35,7 +36,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     }),
     Reference::new("GreedySampleFwdOp", |call, inputs| {
         let logits = inputs.tensor(call, "logits")?;
-        let (columns, with_logprobs) = (size(call, "V")?, call.bool("return_logprobs")?);
+        let (columns, with_logprobs) = (extent(call, "V")?, call.bool("return_logprobs")?);
         let mut targets = vec![Target::output("token")];
         if with_logprobs {
             targets.push(Target::output("logprob").sums(columns, (columns as f64).ln().max(1.0)));
@@ -54,7 +55,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
 
 fn cross_entropy<'a>(call: &'a CheckedCall, inputs: &'a Inputs<'a>) -> Result<Box<dyn Units + 'a>, OpError> {
     let (logits, target) = (inputs.tensor(call, "logits")?, inputs.tensor(call, "target")?);
-    let (rows, columns) = (size(call, "N")?, size(call, "V")?);
+    let (rows, columns) = (extent(call, "N")?, extent(call, "V")?);
     let (smoothing, reduction) = (call.float("label_smoothing")?, call.str("reduction")?);
     let of_row = move |row: usize| {
         let line = logits.row(row * columns, columns);
@@ -78,7 +79,7 @@ fn cross_entropy<'a>(call: &'a CheckedCall, inputs: &'a Inputs<'a>) -> Result<Bo
 
 fn kl_div<'a>(call: &'a CheckedCall, inputs: &'a Inputs<'a>) -> Result<Box<dyn Units + 'a>, OpError> {
     let (input, target) = (inputs.tensor(call, "input")?, inputs.tensor(call, "target")?);
-    let (rows, columns, log_target) = (size(call, "N")?, size(call, "V")?, call.bool("log_target")?);
+    let (rows, columns, log_target) = (extent(call, "N")?, extent(call, "V")?, call.bool("log_target")?);
     let of_row = move |row: usize| -> f64 {
         let pairs = (row * columns..(row + 1) * columns).map(|at| (input.get(at), target.get(at)));
         let terms = pairs.map(|(x, aim)| match log_target {

@@ -3,7 +3,8 @@
 use tileops_ops::{DType, OpError};
 
 use crate::host::View;
-use crate::ops::each::{Each, size, volume};
+use crate::ops::each::{Each, volume};
+use crate::ops::facts::extent;
 use crate::ops::unary::silu;
 use crate::units::{Reference, Sink, Target, Units};
 
@@ -19,7 +20,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     }),
     Reference::new("LayerNormFwdOp", |call, inputs| {
         let (x, weight, bias) = (inputs.tensor(call, "x")?, inputs.optional("weight"), inputs.optional("bias"));
-        let (columns, eps) = (size(call, "N")?, call.float("eps")?);
+        let (columns, eps) = (extent(call, "N")?, call.float("eps")?);
         rows(&x, columns, vec![centred("y", columns)], move |row, sink| {
             let values = x.row(row * columns, columns);
             put(sink, 0, row, affine(layer(&values, eps), weight, bias, columns));
@@ -27,7 +28,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     }),
     Reference::new("AddRmsNormFwdOp", |call, inputs| {
         let (x, residual) = (inputs.tensor(call, "x")?, inputs.tensor(call, "residual")?);
-        let (weight, columns, eps) = (inputs.optional("weight"), size(call, "N")?, call.float("eps")?);
+        let (weight, columns, eps) = (inputs.optional("weight"), extent(call, "N")?, call.float("eps")?);
         let targets = vec![Target::output("y"), Target::within("sum", "residual")];
         rows(&x, columns, targets, move |row, sink| {
             let sum = added(&x, &residual, row, columns);
@@ -38,7 +39,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     Reference::new("AddLayerNormFwdOp", |call, inputs| {
         let (x, residual) = (inputs.tensor(call, "x")?, inputs.tensor(call, "residual")?);
         let (weight, bias) = (inputs.optional("weight"), inputs.optional("bias"));
-        let (columns, eps) = (size(call, "N")?, call.float("eps")?);
+        let (columns, eps) = (extent(call, "N")?, call.float("eps")?);
         rows(&x, columns, vec![centred("y", columns), Target::output("sum")], move |row, sink| {
             let sum = added(&x, &residual, row, columns);
             put(sink, 0, row, affine(layer(&sum, eps), weight, bias, columns));
@@ -48,7 +49,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     Reference::new("AdaLayerNormFwdOp", |call, inputs| {
         let (x, scale, shift) =
             (inputs.tensor(call, "x")?, inputs.tensor(call, "scale")?, inputs.tensor(call, "shift")?);
-        let (height, columns, eps) = (size(call, "S")?, size(call, "N")?, call.float("eps")?);
+        let (height, columns, eps) = (extent(call, "S")?, extent(call, "N")?, call.float("eps")?);
         rows(&x, columns, vec![centred("y", columns)], move |row, sink| {
             let values = x.row(row * columns, columns);
             put(sink, 0, row, modulated(layer(&values, eps), &scale, &shift, row / height, columns));
@@ -58,7 +59,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
         let (branch, gate) = (inputs.tensor(call, "branch")?, inputs.tensor(call, "gate")?);
         let (scale, shift) = (inputs.tensor(call, "scale")?, inputs.tensor(call, "shift")?);
         let residual = inputs.tensor(call, "residual")?;
-        let (height, columns, eps) = (size(call, "S")?, size(call, "N")?, call.float("eps")?);
+        let (height, columns, eps) = (extent(call, "S")?, extent(call, "N")?, call.float("eps")?);
         let targets = vec![centred("y", columns), Target::within("sum", "residual")];
         rows(&branch, columns, targets, move |row, sink| {
             let sample = row / height;
@@ -73,7 +74,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     }),
     Reference::new("GemmaRmsNormFwdOp", |call, inputs| {
         let (x, weight) = (inputs.tensor(call, "x")?, inputs.optional("weight"));
-        let (columns, eps) = (size(call, "N")?, call.float("eps")?);
+        let (columns, eps) = (extent(call, "N")?, call.float("eps")?);
         rows(&x, columns, vec![Target::output("y")], move |row, sink| {
             let values = x.row(row * columns, columns);
             put(sink, 0, row, rms(&values, eps).zip(weights(weight, columns)).map(|(n, w)| n * (1.0 + w)));
@@ -82,7 +83,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     Reference::new("QkRmsNormFwdOp", |call, inputs| {
         let (q, k) = (inputs.tensor(call, "q")?, inputs.tensor(call, "k")?);
         let (q_weight, k_weight) = (inputs.optional("q_weight"), inputs.optional("k_weight"));
-        let (columns, eps) = (size(call, "D")?, call.float("eps")?);
+        let (columns, eps) = (extent(call, "D")?, call.float("eps")?);
         let of_q = q.len() / columns.max(1);
         let compute = move |unit: usize, sink: &mut Sink| {
             let (target, x, weight, row) = match unit.checked_sub(of_q) {
@@ -99,8 +100,8 @@ pub(crate) const REFERENCES: &[Reference] = &[
     Reference::new("GatedRmsNormFwdOp", |call, inputs| {
         let (x, gate, weight) =
             (inputs.tensor(call, "x")?, inputs.tensor(call, "gate")?, inputs.tensor(call, "weight")?);
-        let (groups, before, eps) = (size(call, "num_groups")?, call.bool("norm_before_gate")?, call.float("eps")?);
-        let columns = size(call, "N")? / groups;
+        let (groups, before, eps) = (extent(call, "num_groups")?, call.bool("norm_before_gate")?, call.float("eps")?);
+        let columns = extent(call, "N")? / groups;
         rows(&x, columns, vec![Target::output("y")], move |row, sink| {
             let values = x.row(row * columns, columns);
             let gates: Vec<f64> = gate.row(row * columns, columns).into_iter().map(silu).collect();
@@ -116,7 +117,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     }),
     Reference::new("RmsNormQuantizeFwdOp", |call, inputs| {
         let (x, residual) = (inputs.tensor(call, "x")?, inputs.optional("residual"));
-        let (weight, columns, eps) = (inputs.optional("weight"), size(call, "N")?, call.float("eps")?);
+        let (weight, columns, eps) = (inputs.optional("weight"), extent(call, "N")?, call.float("eps")?);
         let mut targets = vec![Target::output("q"), Target::output("scale").sums(columns, 0.0)];
         targets.extend(residual.map(|_| Target::input("residual")));
         let count = call.tensor("scale")?.shape.first().map_or(0, |&rows| usize::try_from(rows).unwrap_or(0));
@@ -138,7 +139,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     }),
     Reference::new("L2NormalizeFwdOp", |call, inputs| {
         let x = inputs.tensor(call, "x")?;
-        let (columns, eps) = (size(call, "N")?, call.float("eps")?);
+        let (columns, eps) = (extent(call, "N")?, call.float("eps")?);
         rows(&x, columns, vec![Target::output("y")], move |row, sink| {
             let values = x.row(row * columns, columns);
             let length = values.iter().map(|x| x * x).sum::<f64>().sqrt().max(eps);

@@ -3,7 +3,8 @@
 use tileops_ops::{CheckedCall, OpError};
 
 use crate::distribution::Distribution;
-use crate::ops::each::{Each, size};
+use crate::ops::each::Each;
+use crate::ops::facts::extent;
 use crate::units::{Inputs, Reference, Sink, Target, Units};
 
 pub(crate) const REFERENCES: &[Reference] = &[
@@ -26,7 +27,7 @@ fn backward<'a>(call: &'a CheckedCall, inputs: &'a Inputs<'a>) -> Result<Box<dyn
     let (dy, x) = (inputs.tensor(call, "dy")?, inputs.tensor(call, "x")?);
     let (weight, rstd) = (inputs.tensor(call, "weight")?, inputs.tensor(call, "rstd")?);
     let mean = inputs.optional("mean");
-    let (rows, columns) = (size(call, "M")?, size(call, "N")?);
+    let (rows, columns) = (extent(call, "M")?, extent(call, "N")?);
     let mean_of = move |row: usize| mean.map_or(0.0, |mean| mean.get(row));
     let normed = move |row: usize, column: usize| (x.get(row * columns + column) - mean_of(row)) * rstd.get(row);
     let compute = move |unit: usize, sink: &mut Sink| {

@@ -3,7 +3,8 @@
 use tileops_ops::CheckedCall;
 
 use crate::distribution::Distribution;
-use crate::ops::elements::{Prepared, elements, size};
+use crate::ops::elements::{Prepared, elements};
+use crate::ops::facts::extent;
 use crate::units::{Inputs, Reference, Target};
 
 pub(crate) const REFERENCES: &[Reference] = &[Reference::new("AdamWStepFwdOp", adamw).drawing(|_, name| {
@@ -18,7 +19,7 @@ fn adamw<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
     let (weight, grad, moment, variance) = (weight?, grad?, moment?, variance?);
     let [lr, beta1, beta2, eps, decay] = ["lr", "beta1", "beta2", "eps", "weight_decay"].map(|name| call.float(name));
     let (lr, beta1, beta2, eps, decay) = (lr?, beta1?, beta2?, eps?, decay?);
-    let step = i32::try_from(size(call, "step")?).unwrap_or(i32::MAX);
+    let step = i32::try_from(extent(call, "step")?).unwrap_or(i32::MAX);
     let (unbias1, unbias2) = (1.0 - beta1.powi(step), 1.0 - beta2.powi(step));
     let targets = vec![Target::input("weight"), Target::input("moment"), Target::input("variance")];
     elements(targets, weight.len(), move |at, sink| {

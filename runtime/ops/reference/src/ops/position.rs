@@ -3,14 +3,15 @@
 use tileops_ops::{CheckedCall, DType};
 
 use crate::distribution::Distribution;
-use crate::ops::elements::{Prepared, elements, size};
+use crate::ops::elements::{Prepared, elements};
+use crate::ops::facts::extent;
 use crate::units::{Inputs, Reference, Target};
 
 pub(crate) const REFERENCES: &[Reference] = &[
     Reference::new("CausalMaskFwdOp", causal),
     Reference::new("AlibiBiasFwdOp", |call, inputs| {
         let slopes = inputs.tensor(call, "slopes")?;
-        let (queries, keys) = (size(call, "queries")?, size(call, "keys")?);
+        let (queries, keys) = (extent(call, "queries")?, extent(call, "keys")?);
         elements(vec![Target::output("bias")], slopes.len() * queries * keys, move |at, sink| {
             let (head, query, key) = (at / (queries * keys), at / keys % queries, at % keys);
             // The queries are the last of the keys' positions.
@@ -20,7 +21,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     })
     .drawing(|_, _| Some(Distribution::Uniform { low: 0.0, high: 1.0 })),
     Reference::new("SinusoidalPositionsFwdOp", |call, _| {
-        let (length, width, period) = (size(call, "length")?, size(call, "width")?, call.float("max_period")?);
+        let (length, width, period) = (extent(call, "length")?, extent(call, "width")?, call.float("max_period")?);
         let half = width / 2;
         elements(vec![Target::output("table")], length * width, move |at, sink| {
             let (position, column) = (at / width, at % width);
@@ -30,7 +31,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     }),
     Reference::new("RopeTableFwdOp", |call, inputs| {
         let frequencies = inputs.tensor(call, "frequencies")?;
-        let (pairs, length) = (size(call, "P")?, size(call, "length")?);
+        let (pairs, length) = (extent(call, "P")?, extent(call, "length")?);
         let factor = call.float("attention_factor")?;
         elements(vec![Target::output("cos"), Target::output("sin")], length * pairs, move |at, sink| {
             let angle = (at / pairs) as f64 * frequencies.get(at % pairs);
@@ -40,7 +41,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     })
     .drawing(|_, _| Some(Distribution::Uniform { low: 0.0, high: 1.0 })),
     Reference::new("CausalLengthsMaskFwdOp", |call, inputs| {
-        let (valid, size) = (inputs.tensor(call, "valid")?, size(call, "size")?);
+        let (valid, size) = (inputs.tensor(call, "valid")?, extent(call, "size")?);
         elements(vec![Target::output("mask")], valid.len() * size * size, move |at, sink| {
             let (request, query, key) = (at / (size * size), at / size % size, at % size);
             sink.put_int(0, at, (key <= query && (key as i128) < valid.int(request)).into());
@@ -50,8 +51,8 @@ pub(crate) const REFERENCES: &[Reference] = &[
 
 /// Which keys a query sees: true as a Boolean; as a number, zero for them and negative infinity for the others.
 fn causal<'a>(call: &CheckedCall, _: &Inputs<'a>) -> Prepared<'a> {
-    let length = size(call, "length")?;
-    let window = if call.present("window")? { size(call, "window")? } else { length };
+    let length = extent(call, "length")?;
+    let window = if call.present("window")? { extent(call, "window")? } else { length };
     let truth = call.tensor("mask")?.dtype == DType::Bool;
     elements(vec![Target::output("mask")], length * length, move |at, sink| {
         let (query, key) = (at / length, at % length);

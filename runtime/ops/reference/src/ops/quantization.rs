@@ -4,17 +4,18 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::distribution::Distribution;
 use crate::host::View;
-use crate::ops::each::{Each, size, volume};
+use crate::ops::each::{Each, volume};
+use crate::ops::facts::extent;
 use crate::units::{Inputs, Reference, Sink, Target, Units};
 
 pub(crate) const REFERENCES: &[Reference] = &[
     Reference::new("RowQuantizeFwdOp", |call, inputs| {
-        let (columns, dtype) = (size(call, "N")?, call.dtype("q")?);
+        let (columns, dtype) = (extent(call, "N")?, call.dtype("q")?);
         groups(call, inputs, columns, move |greatest| single(greatest / range(dtype)))
     }),
     Reference::new("TokenGroupQuantizeFwdOp", |call, inputs| {
         let power_of_two = call.bool("power_of_two")?;
-        groups(call, inputs, size(call, "group")?, move |greatest| {
+        groups(call, inputs, extent(call, "group")?, move |greatest| {
             let scale = single(greatest / range(DType::Float8E4M3Fn));
             if power_of_two && scale > 0.0 { 2_f64.powi(exponent_above(scale)) } else { scale }
         })
@@ -61,7 +62,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     }),
     Reference::new("Int4DequantizeFwdOp", |call, inputs| {
         let (packed, scale) = (inputs.tensor(call, "packed")?, inputs.tensor(call, "scale")?);
-        let (zero, group) = (inputs.optional("zero"), size(call, "group")?);
+        let (zero, group) = (inputs.optional("zero"), extent(call, "group")?);
         let count = 2 * packed.len();
         // Rows are whole groups, so that a group is known by an element's place in all.
         elements(count, "y", move |at| {

@@ -2,7 +2,8 @@
 
 use tileops_ops::CheckedCall;
 
-use crate::ops::elements::{Prepared, elements, size};
+use crate::ops::elements::{Prepared, elements};
+use crate::ops::facts::extent;
 use crate::ops::unary::sigmoid;
 use crate::units::{Inputs, Reference, Target};
 
@@ -12,7 +13,7 @@ pub(crate) const REFERENCES: &[Reference] =
 /// What a layer sees: the streams, weighed by sigmoids of a token's first coefficients.
 fn read<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
     let (coefficients, streams) = (inputs.tensor(call, "coefficients")?, inputs.tensor(call, "streams")?);
-    let (n, width, q) = (size(call, "n")?, size(call, "H")?, size(call, "Q")?);
+    let (n, width, q) = (extent(call, "n")?, extent(call, "H")?, extent(call, "Q")?);
     let targets = vec![Target::output("x").sums(n, 0.5)];
     elements(targets, streams.len() / n, move |at, sink| {
         let (token, column) = (at / width, at % width);
@@ -28,7 +29,7 @@ fn read<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
 fn write<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
     let [coefficients, streams, y] = ["coefficients", "streams", "y"].map(|name| inputs.tensor(call, name));
     let (coefficients, streams, y) = (coefficients?, streams?, y?);
-    let (n, width, q) = (size(call, "n")?, size(call, "H")?, size(call, "Q")?);
+    let (n, width, q) = (extent(call, "n")?, extent(call, "H")?, extent(call, "Q")?);
     let targets = vec![Target::input("streams").sums(n + 1, 1.0)];
     elements(targets, streams.len(), move |at, sink| {
         let (token, stream, column) = (at / (n * width), at / width % n, at % width);

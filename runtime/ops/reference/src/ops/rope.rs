@@ -4,7 +4,8 @@ use tileops_ops::{CheckedCall, OpError};
 
 use crate::distribution::Distribution;
 use crate::host::View;
-use crate::ops::elements::{Prepared, rows, size};
+use crate::ops::elements::{Prepared, rows};
+use crate::ops::facts::extent;
 use crate::units::{Inputs, Reference, Sink, Target};
 
 pub(crate) const REFERENCES: &[Reference] = &[
@@ -46,7 +47,7 @@ fn turned(
 fn rope<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
     let [x, cos, sin] = ["x", "cos", "sin"].map(|name| inputs.tensor(call, name));
     let (x, cos, sin) = (x?, cos?, sin?);
-    let [length, heads, width, rotated] = ["S", "H", "D", "R"].map(|name| size(call, name));
+    let [length, heads, width, rotated] = ["S", "H", "D", "R"].map(|name| extent(call, name));
     let (length, heads, width, pairs) = (length?, heads?, width?, rotated? / 2);
     let interleaved = call.str("layout")? == "pairs";
     rows(vec![Target::output("y").sums(2, 1.0)], x.len() / width, width, move |head, sink| {
@@ -60,7 +61,7 @@ fn rope<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
 fn rope_qk<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
     let [q, k, table, positions] = ["q", "k", "table", "positions"].map(|name| inputs.tensor(call, name));
     let (q, k, table, positions) = (q?, k?, table?, positions?);
-    let [heads, groups, width, rotated] = ["H", "G", "D", "rotary_dim"].map(|name| size(call, name));
+    let [heads, groups, width, rotated] = ["H", "G", "D", "rotary_dim"].map(|name| extent(call, name));
     let (heads, groups, width, rotated) = (heads?, groups?, width?, rotated?);
     let (pairs, interleaved) = (rotated / 2, call.bool("interleaved")?);
     let targets = vec![Target::input("q").sums(2, 1.0), Target::input("k").sums(2, 1.0)];
@@ -79,7 +80,7 @@ fn rope_qk<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
 fn multimodal<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
     let [x, cos, sin] = ["x", "cos", "sin"].map(|name| inputs.tensor(call, name));
     let (x, cos, sin) = (x?, cos?, sin?);
-    let [tokens, heads, width] = ["N", "H", "D"].map(|name| size(call, name));
+    let [tokens, heads, width] = ["N", "H", "D"].map(|name| extent(call, name));
     let (tokens, heads, width) = (tokens?, heads?, width?);
     let pairs = width / 2;
     let mut sections = Vec::new();
@@ -102,7 +103,7 @@ fn multimodal<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
 fn axial<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
     let [q, k, table] = ["q", "k", "table"].map(|name| inputs.tensor(call, name));
     let (q, k, table) = (q?, k?, table?);
-    let (length, width) = (size(call, "S")?, size(call, "D")?);
+    let (length, width) = (extent(call, "S")?, extent(call, "D")?);
     let targets = vec![Target::output("q_out").sums(2, 1.0), Target::output("k_out").sums(2, 1.0)];
     rows(targets, q.len() / width, 2 * width, move |row, sink| {
         for pair in 0..width / 2 {

@@ -3,7 +3,8 @@
 use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::distribution::Distribution;
-use crate::ops::each::{Each, Lines, size};
+use crate::ops::each::{Each, Lines};
+use crate::ops::facts::extent;
 use crate::ops::softmax::along_axis;
 use crate::units::{Inputs, Reference, Sink, Target, Units};
 
@@ -56,7 +57,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
     }),
     Reference::new("SegmentSumFwdOp", |call, inputs| {
         let (x, starts) = (inputs.tensor(call, "x")?, inputs.tensor(call, "starts")?);
-        let (lengths, columns) = (inputs.tensor(call, "lengths_of")?, size(call, "H")?);
+        let (lengths, columns) = (inputs.tensor(call, "lengths_of")?, extent(call, "H")?);
         let compute = move |segment: usize, sink: &mut Sink| {
             let start = usize::try_from(starts.int(segment)).unwrap_or(0);
             let length = usize::try_from(lengths.int(segment)).unwrap_or(0);

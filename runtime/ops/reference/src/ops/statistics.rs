@@ -4,18 +4,19 @@ use tileops_ops::{CheckedCall, OpError};
 
 use crate::distribution::Distribution;
 use crate::host::View;
-use crate::ops::each::{Each, size, volume};
+use crate::ops::each::{Each, volume};
+use crate::ops::facts::extent;
 use crate::units::{Inputs, Reference, Sink, Target, Units};
 
 pub(crate) const REFERENCES: &[Reference] = &[
     Reference::new("BatchNormFwdOp", batch_norm)
         .drawing(|_, name| (name == "running_var").then_some(Distribution::Uniform { low: 0.2, high: 1.0 })),
     Reference::new("GroupNormFwdOp", |call, inputs| {
-        let groups = size(call, "num_groups")?;
+        let groups = extent(call, "num_groups")?;
         samples(call, inputs, groups)
     }),
     Reference::new("InstanceNormFwdOp", |call, inputs| {
-        let channels = size(call, "C")?;
+        let channels = extent(call, "C")?;
         samples(call, inputs, channels)
     }),
 ];

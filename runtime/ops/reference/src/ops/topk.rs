@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 
-use crate::ops::each::{Each, size};
+use crate::ops::each::Each;
+use crate::ops::facts::extent;
 use crate::units::{Reference, Sink, Target};
 
 pub(crate) const REFERENCES: &[Reference] = &[Reference::new("TopKFwdOp", |call, inputs| {
     let x = inputs.tensor(call, "x")?;
-    let (columns, k, largest) = (size(call, "V")?, size(call, "k")?, call.bool("largest")?);
+    let (columns, k, largest) = (extent(call, "V")?, extent(call, "k")?, call.bool("largest")?);
     let compute = move |row: usize, sink: &mut Sink| {
         let line = x.row(row * columns, columns);
         let mut places: Vec<usize> = (0..columns).collect();

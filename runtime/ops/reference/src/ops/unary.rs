@@ -4,7 +4,8 @@ use tileops_ops::{Category, CheckedCall, DType};
 
 use crate::distribution::Distribution;
 use crate::number::{get, round_to};
-use crate::ops::elements::{Prepared, elements, maybe, maybe_within};
+use crate::ops::elements::{Prepared, elements, maybe_within};
+use crate::ops::facts::maybe;
 use crate::units::{Inputs, Reference, Target};
 
 pub(crate) const REFERENCES: &[Reference] = &[

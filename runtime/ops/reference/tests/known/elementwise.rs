@@ -1,16 +1,13 @@
 //! The references of elementwise ops, on numbers that are known by hand.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
-mod support;
-
-use support::{arguments, call, elements, near, row, run, tensor};
+use crate::support::{arguments, elements, first, near, outputs, row, tensor};
 use tileops_ops::{DType, Params};
 
 const INFINITY: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;
 
 fn unary(op: &str, params: Params, x: &[f64]) -> Vec<f64> {
-    run(op, params, &[("x", row(x))])
+    first(op, params, &[("x", row(x))])
 }
 
 #[test]
@@ -58,16 +55,16 @@ fn activations() {
     plain("HardsigmoidFwdOp", &[-4.0, 0.0, 4.0], &[0.0, 0.5, 1.0]);
     plain("HardtanhFwdOp", &[-4.0, 0.5, 4.0], &[-1.0, 0.5, 1.0]);
     plain("LogSigmoidFwdOp", &[0.0, -100.0, 100.0], &[-std::f64::consts::LN_2, -100.0, 0.0]);
-    let x = tensor(&[1, 2, 2], DType::Float32, &[-1.0, 2.0, -4.0, 8.0]);
-    near(&run("PreluFwdOp", Params::new(), &[("x", x), ("weight", row(&[0.5, 0.25]))]), &[-0.5, 2.0, -1.0, 8.0]);
+    let x = tensor(DType::Float32, &[1, 2, 2], &[-1.0, 2.0, -4.0, 8.0]);
+    near(&first("PreluFwdOp", Params::new(), &[("x", x), ("weight", row(&[0.5, 0.25]))]), &[-0.5, 2.0, -1.0, 8.0]);
 }
 
 #[test]
 fn what_is_dropped_follows_from_the_seed() {
-    let seed = |value: f64| tensor(&[], DType::Int64, &[value]);
+    let seed = |value: f64| tensor(DType::Int64, &[], &[value]);
     let drop = |p: f64, training: bool, of: f64| {
         let params = Params::new().with("p", p).with("training", training);
-        run("DropoutFwdOp", params, &[("x", row(&[1.0; 1000])), ("seed", seed(of))])
+        first("DropoutFwdOp", params, &[("x", row(&[1.0; 1000])), ("seed", seed(of))])
     };
     // The first words for the seed 0 are 0.399, 0.880, 0.736 and 0.606 of 2^32.
     near(&drop(0.7, true, 0.0)[..4], &[0.0, 1.0 / 0.3, 1.0 / 0.3, 0.0]);
@@ -80,40 +77,40 @@ fn what_is_dropped_follows_from_the_seed() {
 
 #[test]
 fn whole_numbers_are_exact_and_wrap_around() {
-    let ints = |values: &[f64]| tensor(&[values.len() as i128], DType::Int32, values);
+    let ints = |values: &[f64]| tensor(DType::Int32, &[values.len() as i128], values);
     let least = f64::from(i32::MIN);
-    near(&run("NegFwdOp", Params::new(), &[("x", ints(&[5.0, least]))]), &[-5.0, least]);
-    near(&run("AbsFwdOp", Params::new(), &[("x", ints(&[-5.0, least]))]), &[5.0, least]);
+    near(&first("NegFwdOp", Params::new(), &[("x", ints(&[5.0, least]))]), &[-5.0, least]);
+    near(&first("AbsFwdOp", Params::new(), &[("x", ints(&[-5.0, least]))]), &[5.0, least]);
     let (a, b) = (ints(&[f64::from(i32::MAX), 7.0]), ints(&[1.0, 5.0]));
-    near(&run("AddFwdOp", Params::new().with("alpha", 3), &[("a", a), ("b", b)]), &[least + 2.0, 22.0]);
+    near(&first("AddFwdOp", Params::new().with("alpha", 3), &[("a", a), ("b", b)]), &[least + 2.0, 22.0]);
     let (a, b) = (ints(&[-7.0, 7.0, -7.0, 7.0]), ints(&[2.0, -2.0, -2.0, 0.0]));
     let inputs = [("a", a), ("b", b)];
-    near(&run("DivFwdOp", Params::new().with("rounding_mode", "floor"), &inputs), &[-4.0, -4.0, 3.0, 0.0]);
-    near(&run("DivFwdOp", Params::new().with("rounding_mode", "trunc"), &inputs), &[-3.0, -3.0, 3.0, 0.0]);
-    near(&run("DivFwdOp", Params::new(), &inputs), &[-3.5, -3.5, 3.5, INFINITY]);
-    near(&run("RemainderFwdOp", Params::new(), &inputs), &[1.0, -1.0, -1.0, 0.0]);
-    let odd = tensor(&[1], DType::Int64, &[f64::from(1_u32 << 30) * f64::from(1_u32 << 30)]);
-    near(&run("EqFwdOp", Params::new(), &[("a", odd.clone()), ("b", odd)]), &[1.0]);
+    near(&first("DivFwdOp", Params::new().with("rounding_mode", "floor"), &inputs), &[-4.0, -4.0, 3.0, 0.0]);
+    near(&first("DivFwdOp", Params::new().with("rounding_mode", "trunc"), &inputs), &[-3.0, -3.0, 3.0, 0.0]);
+    near(&first("DivFwdOp", Params::new(), &inputs), &[-3.5, -3.5, 3.5, INFINITY]);
+    near(&first("RemainderFwdOp", Params::new(), &inputs), &[1.0, -1.0, -1.0, 0.0]);
+    let odd = tensor(DType::Int64, &[1], &[f64::from(1_u32 << 30) * f64::from(1_u32 << 30)]);
+    near(&first("EqFwdOp", Params::new(), &[("a", odd.clone()), ("b", odd)]), &[1.0]);
 }
 
 #[test]
 fn operands_are_broadcast() {
-    let matrix = || tensor(&[2, 3], DType::Float32, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-    let two = |op: &str, a, b| run(op, Params::new(), &[("a", a), ("b", b)]);
+    let matrix = || tensor(DType::Float32, &[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let two = |op: &str, a, b| first(op, Params::new(), &[("a", a), ("b", b)]);
     near(&two("AddFwdOp", matrix(), row(&[10.0, 20.0, 30.0])), &[11.0, 22.0, 33.0, 14.0, 25.0, 36.0]);
-    let column = tensor(&[2, 1], DType::Float32, &[1.0, 2.0]);
+    let column = tensor(DType::Float32, &[2, 1], &[1.0, 2.0]);
     near(&two("MulFwdOp", matrix(), column.clone()), &[1.0, 2.0, 3.0, 8.0, 10.0, 12.0]);
     near(&two("GtFwdOp", row(&[0.0, 1.0, 2.0]), column.clone()), &[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
-    near(&two("MulFwdOp", matrix(), tensor(&[], DType::Float32, &[2.0])), &[2.0, 4.0, 6.0, 8.0, 10.0, 12.0]);
+    near(&two("MulFwdOp", matrix(), tensor(DType::Float32, &[], &[2.0])), &[2.0, 4.0, 6.0, 8.0, 10.0, 12.0]);
     near(&two("MaximumFwdOp", row(&[1.0, NAN, 3.0]), row(&[2.0, 1.0, NAN])), &[2.0, NAN, NAN]);
     near(&two("MinimumFwdOp", row(&[1.0, NAN]), row(&[2.0, 1.0])), &[1.0, NAN]);
     near(&two("RemainderFwdOp", row(&[-1.0, 5.5, 5.5]), row(&[3.0, -2.0, 2.0])), &[2.0, -0.5, 1.5]);
     near(
-        &run("PowFwdOp", Params::new(), &[("base", row(&[2.0, 9.0])), ("exponent", row(&[10.0, 0.5]))]),
+        &first("PowFwdOp", Params::new(), &[("base", row(&[2.0, 9.0])), ("exponent", row(&[10.0, 0.5]))]),
         &[1024.0, 3.0],
     );
     near(&two("SubFwdOp", row(&[5.0]), row(&[2.0])), &[3.0]);
-    let truth = |values: &[f64]| tensor(&[4], DType::Bool, values);
+    let truth = |values: &[f64]| tensor(DType::Bool, &[4], values);
     let (a, b) = (truth(&[0.0, 0.0, 1.0, 1.0]), truth(&[0.0, 1.0, 0.0, 1.0]));
     near(&two("LogicalXorFwdOp", a.clone(), b.clone()), &[0.0, 1.0, 1.0, 0.0]);
     near(&two("BitwiseAndFwdOp", a, b), &[0.0, 0.0, 0.0, 1.0]);
@@ -122,24 +119,24 @@ fn operands_are_broadcast() {
 #[test]
 fn three_operands() {
     let three = |op: &str, params, names: [&str; 3], [a, b, c]: [&[f64]; 3]| {
-        run(op, params, &[(names[0], row(a)), (names[1], row(b)), (names[2], row(c))])
+        first(op, params, &[(names[0], row(a)), (names[1], row(b)), (names[2], row(c))])
     };
     let [x, a, b] = [&[1.0, 2.0][..], &[3.0, 4.0], &[2.0, 8.0]];
     near(&three("AddcmulFwdOp", Params::new().with("value", 0.5), ["x", "a", "b"], [x, a, b]), &[4.0, 18.0]);
     near(&three("AddcdivFwdOp", Params::new().with("value", 2), ["x", "a", "b"], [x, a, b]), &[4.0, 3.0]);
     near(&three("LerpFwdOp", Params::new(), ["start", "end", "weight"], [x, a, &[0.25, 1.0]]), &[1.5, 4.0]);
     near(&three("ClampTensorFwdOp", Params::new(), ["x", "min", "max"], [&[1.0, 9.0], a, b]), &[2.0, 8.0]);
-    let mask = tensor(&[2], DType::Bool, &[1.0, 0.0]);
+    let mask = tensor(DType::Bool, &[2], &[1.0, 0.0]);
     let inputs = [("condition", mask.clone()), ("a", row(x)), ("b", row(a))];
-    near(&run("WhereFwdOp", Params::new(), &inputs), &[1.0, 4.0]);
-    near(&run("MaskedFillFwdOp", Params::new().with("value", -5), &[("x", row(x)), ("mask", mask)]), &[-5.0, 2.0]);
+    near(&first("WhereFwdOp", Params::new(), &inputs), &[1.0, 4.0]);
+    near(&first("MaskedFillFwdOp", Params::new().with("value", -5), &[("x", row(x)), ("mask", mask)]), &[-5.0, 2.0]);
 }
 
 #[test]
 fn gates() {
     let silu = |x: f64| x / (1.0 + (-x).exp());
-    let x = || tensor(&[2, 4], DType::Float32, &[1.0, 2.0, 3.0, 4.0, -1.0, -2.0, 5.0, 6.0]);
-    let two = |op: &str, params| run(op, params, &[("x", x())]);
+    let x = || tensor(DType::Float32, &[2, 4], &[1.0, 2.0, 3.0, 4.0, -1.0, -2.0, 5.0, 6.0]);
+    let two = |op: &str, params| first(op, params, &[("x", x())]);
     near(
         &two("SiluAndMulFwdOp", Params::new()),
         &[silu(1.0) * 3.0, silu(2.0) * 4.0, silu(-1.0) * 5.0, silu(-2.0) * 6.0],
@@ -147,13 +144,13 @@ fn gates() {
     near(&two("RegluFwdOp", Params::new()), &[3.0, 8.0, 0.0, 0.0]);
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
     near(&two("GluFwdOp", Params::new()), &[sigmoid(3.0), 2.0 * sigmoid(4.0), -sigmoid(5.0), -2.0 * sigmoid(6.0)]);
-    let x = tensor(&[1, 4], DType::BFloat16, &[9.0, -9.0, 1.0, 0.5]);
-    let clamped = run("ClampedSwigluFwdOp", Params::new().with("alpha", 1.0).with("limit", 2.0), &[("x", x)]);
+    let x = tensor(DType::BFloat16, &[1, 4], &[9.0, -9.0, 1.0, 0.5]);
+    let clamped = first("ClampedSwigluFwdOp", Params::new().with("alpha", 1.0).with("limit", 2.0), &[("x", x)]);
     // Gates 2 and 1, values -2 and 0.5.
     let expected = [-2.0 * sigmoid(2.0), sigmoid(1.0) * 1.5];
     assert!(clamped.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 0.01), "{clamped:?}");
-    let x = tensor(&[1, 8], DType::BFloat16, &[1.0, 2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]);
-    let outputs = call("SiluAndMulQuantizeFwdOp", Params::new().with("group", 2), arguments(&[("x", x)]));
+    let x = tensor(DType::BFloat16, &[1, 8], &[1.0, 2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]);
+    let outputs = outputs("SiluAndMulQuantizeFwdOp", Params::new().with("group", 2), arguments(&[("x", x)]));
     let [q, scale] = [0, 1].map(|at| elements(outputs[at].1.as_ref().unwrap()));
     near(&scale, &[silu(2.0) / 448.0, 0.0]);
     // 186 lies between 176 and 192.
@@ -164,38 +161,38 @@ fn gates() {
 fn steps_of_an_optimizer() {
     let inputs = [("weight", row(&[1.0])), ("grad", row(&[2.0])), ("moment", row(&[0.0])), ("variance", row(&[0.0]))];
     let params = Params::new().with("lr", 0.1).with("weight_decay", 0.5).with("step", 1);
-    call("AdamWStepFwdOp", params, arguments(&inputs));
+    outputs("AdamWStepFwdOp", params, arguments(&inputs));
     // The first step goes by the learning rate, whatever the gradient; the weight has decayed by a twentieth.
     near(&elements(&inputs[0].1), &[0.95 - 0.1]);
     near(&elements(&inputs[2].1), &[0.2]);
     near(&elements(&inputs[3].1), &[0.004]);
-    let inputs = [("grad", row(&[2.0, 4.0])), ("norm", tensor(&[], DType::Float32, &[8.0]))];
-    call("GradClipFwdOp", Params::new().with("max_norm", 2.0), arguments(&inputs));
+    let inputs = [("grad", row(&[2.0, 4.0])), ("norm", tensor(DType::Float32, &[], &[8.0]))];
+    outputs("GradClipFwdOp", Params::new().with("max_norm", 2.0), arguments(&inputs));
     near(&elements(&inputs[0].1), &[0.5, 1.0]);
 }
 
 #[test]
 fn logits() {
-    let logits = || tensor(&[1, 3], DType::Float32, &[2.0, -2.0, 4.0]);
-    let inputs = [("logits", logits()), ("seen", tensor(&[1, 3], DType::Bool, &[1.0, 1.0, 0.0]))];
-    call("RepetitionPenaltyFwdOp", Params::new().with("penalty", 2.0), arguments(&inputs));
+    let logits = || tensor(DType::Float32, &[1, 3], &[2.0, -2.0, 4.0]);
+    let inputs = [("logits", logits()), ("seen", tensor(DType::Bool, &[1, 3], &[1.0, 1.0, 0.0]))];
+    outputs("RepetitionPenaltyFwdOp", Params::new().with("penalty", 2.0), arguments(&inputs));
     near(&elements(&inputs[0].1), &[1.0, -4.0, 4.0]);
     let inputs = [("logits", logits())];
-    call("LogitSoftcapFwdOp", Params::new().with("cap", 4.0), arguments(&inputs));
+    outputs("LogitSoftcapFwdOp", Params::new().with("cap", 4.0), arguments(&inputs));
     near(&elements(&inputs[0].1), &[1.848_468_6, -1.848_468_6, 3.046_376_6]);
     let pair = [("input", row(&[1.0, 2.0])), ("target", row(&[3.0, 5.0]))];
-    near(&run("MseLossFwdOp", Params::new(), &pair), &[6.5]);
+    near(&first("MseLossFwdOp", Params::new(), &pair), &[6.5]);
 }
 
 #[test]
 fn streams() {
     // Two streams: coefficients for reading, for writing, and the matrix that mixes.
-    let coefficients = tensor(&[1, 8], DType::Float32, &[0.0, 0.0, 1.0, 2.0, 1.0, 0.0, 3.0, 4.0]);
-    let streams = tensor(&[1, 2, 2], DType::Float32, &[1.0, 2.0, 3.0, 4.0]);
+    let coefficients = tensor(DType::Float32, &[1, 8], &[0.0, 0.0, 1.0, 2.0, 1.0, 0.0, 3.0, 4.0]);
+    let streams = tensor(DType::Float32, &[1, 2, 2], &[1.0, 2.0, 3.0, 4.0]);
     let read = [("coefficients", coefficients.clone()), ("streams", streams.clone())];
-    near(&run("HyperConnectionReadFwdOp", Params::new(), &read), &[2.0, 3.0]);
-    let y = tensor(&[1, 2], DType::Float32, &[10.0, 20.0]);
+    near(&first("HyperConnectionReadFwdOp", Params::new(), &read), &[2.0, 3.0]);
+    let y = tensor(DType::Float32, &[1, 2], &[10.0, 20.0]);
     let write = [("coefficients", coefficients), ("streams", streams.clone()), ("y", y)];
-    call("HyperConnectionWriteFwdOp", Params::new(), arguments(&write));
+    outputs("HyperConnectionWriteFwdOp", Params::new(), arguments(&write));
     near(&elements(&streams), &[1.0 + 10.0, 2.0 + 20.0, 3.0 + 12.0 + 20.0, 6.0 + 16.0 + 40.0]);
 }

@@ -1,7 +1,7 @@
 use tileops_ops::DType::{Float16, Int32};
 use tileops_ops::{Arguments, Params};
 
-use crate::support::{run, tensor};
+use crate::support::{exact, run};
 
 fn near(got: &[f64], due: &[f64]) {
     assert_eq!(got.len(), due.len());
@@ -11,9 +11,9 @@ fn near(got: &[f64], due: &[f64]) {
 /// Two queries, three keys of width one, scores of q k.
 fn dense() -> Arguments {
     Arguments::new()
-        .with("q", tensor(Float16, &[1, 2, 1, 1], &[0., 1.]))
-        .with("k", tensor(Float16, &[1, 3, 1, 1], &[0., 1., -1.]))
-        .with("v", tensor(Float16, &[1, 3, 1, 1], &[3., 6., 12.]))
+        .with("q", exact(Float16, &[1, 2, 1, 1], &[0., 1.]))
+        .with("k", exact(Float16, &[1, 3, 1, 1], &[0., 1., -1.]))
+        .with("v", exact(Float16, &[1, 3, 1, 1], &[3., 6., 12.]))
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn queries_of_zeros_take_the_mean_of_the_keys_that_they_see() {
 
 #[test]
 fn a_sink_takes_weight_and_gives_nothing_and_a_cap_holds_scores() {
-    let sunk = dense().with("sinks", tensor(Float16, &[1], &[0.]));
+    let sunk = dense().with("sinks", exact(Float16, &[1], &[0.]));
     let e = std::f64::consts::E;
     let second = (3. + 6. * e + 12. / e) / (2. + e + 1. / e);
     near(&run("AttentionFwdOp", Params::new(), sunk)[0], &[21. / 4., second]);
@@ -42,10 +42,10 @@ fn a_sink_takes_weight_and_gives_nothing_and_a_cap_holds_scores() {
 #[test]
 fn packed_requests_do_not_see_each_other() {
     let arguments = Arguments::new()
-        .with("q", tensor(Float16, &[3, 2, 1], &[0.; 6]))
-        .with("k", tensor(Float16, &[3, 1, 1], &[0.; 3]))
-        .with("v", tensor(Float16, &[3, 1, 1], &[1., 3., 10.]))
-        .with("offsets", tensor(Int32, &[4], &[0., 2., 2., 3.]));
+        .with("q", exact(Float16, &[3, 2, 1], &[0.; 6]))
+        .with("k", exact(Float16, &[3, 1, 1], &[0.; 3]))
+        .with("v", exact(Float16, &[3, 1, 1], &[1., 3., 10.]))
+        .with("offsets", exact(Int32, &[4], &[0., 2., 2., 3.]));
     let outputs = run("VarlenAttentionFwdOp", Params::new().with("max_length", 2_i64), arguments);
     near(&outputs[0], &[1., 1., 2., 2., 10., 10.]);
     near(&outputs[1], &[0., 2_f64.ln(), 0., 0., 2_f64.ln(), 0.]);
@@ -53,22 +53,22 @@ fn packed_requests_do_not_see_each_other() {
 
 #[test]
 fn keys_are_found_in_their_pages() {
-    let pages = tensor(Float16, &[2, 2, 1, 1], &[0.; 4]);
-    let values = tensor(Float16, &[2, 2, 1, 1], &[1., 2., 3., 4.]);
+    let pages = exact(Float16, &[2, 2, 1, 1], &[0.; 4]);
+    let values = exact(Float16, &[2, 2, 1, 1], &[1., 2., 3., 4.]);
     let cache = Arguments::new().with("k_pages", pages).with("v_pages", values);
     let params = Params::new().with("page_size", 2_i64);
     let arguments = cache
         .clone()
-        .with("q", tensor(Float16, &[2, 1, 1], &[0.; 2]))
-        .with("page_table", tensor(Int32, &[2, 2], &[1., 0., 0., 0.]))
-        .with("kv_lengths", tensor(Int32, &[2], &[3., 1.]));
+        .with("q", exact(Float16, &[2, 1, 1], &[0.; 2]))
+        .with("page_table", exact(Int32, &[2, 2], &[1., 0., 0., 0.]))
+        .with("kv_lengths", exact(Int32, &[2], &[3., 1.]));
     near(&run("PagedDecodeAttentionFwdOp", params.clone(), arguments.clone())[0], &[8. / 3., 1.]);
     near(&run("PagedDecodeAttentionFwdOp", params.clone().with("window", 1_i64), arguments)[0], &[1., 1.]);
     // Two new tokens behind one that is cached.
     let arguments = cache
-        .with("q", tensor(Float16, &[2, 1, 1], &[0.; 2]))
-        .with("page_table", tensor(Int32, &[1, 2], &[1., 0.]))
-        .with("offsets", tensor(Int32, &[2], &[0., 2.]))
-        .with("cached_lengths", tensor(Int32, &[1], &[1.]));
+        .with("q", exact(Float16, &[2, 1, 1], &[0.; 2]))
+        .with("page_table", exact(Int32, &[1, 2], &[1., 0.]))
+        .with("offsets", exact(Int32, &[2], &[0., 2.]))
+        .with("cached_lengths", exact(Int32, &[1], &[1.]));
     near(&run("PagedPrefillAttentionFwdOp", params, arguments)[0], &[3.5, 8. / 3.]);
 }

@@ -1,10 +1,6 @@
 //! References of norms and softmaxes on rows that can be computed by hand.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{call, elements, floats, near, tensor};
+use crate::support::{call, elements, floats, near, tensor};
 use tileops_ops::{DType, Params, Value};
 
 #[test]

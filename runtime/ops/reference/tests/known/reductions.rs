@@ -1,10 +1,6 @@
 //! References of reductions, scans, losses and quantizations on numbers that can be computed by hand.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{call, elements, floats, near, tensor};
+use crate::support::{call, elements, floats, near, tensor};
 use tileops_ops::{DType, Params, Tensor, Value};
 
 fn axes(axes: &[i128]) -> Value {

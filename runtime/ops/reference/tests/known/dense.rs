@@ -1,14 +1,14 @@
 use tileops_ops::DType::{BFloat16, Float16, Float32};
 use tileops_ops::{Arguments, Params};
 
-use crate::support::{run, tensor, zeros};
+use crate::support::{exact, run, zeros};
 
 #[test]
 fn a_product_reads_each_operand_as_it_is_stored() {
-    let a = tensor(Float16, &[2, 3], &[1., 2., 3., 4., 5., 6.]);
-    let a_stored = tensor(Float16, &[3, 2], &[1., 4., 2., 5., 3., 6.]);
-    let b = tensor(Float16, &[3, 2], &[1., 0., 0., 1., 2., -1.]);
-    let b_stored = tensor(Float16, &[2, 3], &[1., 0., 2., 0., 1., -1.]);
+    let a = exact(Float16, &[2, 3], &[1., 2., 3., 4., 5., 6.]);
+    let a_stored = exact(Float16, &[3, 2], &[1., 4., 2., 5., 3., 6.]);
+    let b = exact(Float16, &[3, 2], &[1., 0., 0., 1., 2., -1.]);
+    let b_stored = exact(Float16, &[2, 3], &[1., 0., 2., 0., 1., -1.]);
     for (trans_a, a) in [(false, a), (true, a_stored)] {
         for (trans_b, b) in [(false, &b), (true, &b_stored)] {
             let params = Params::new().with("trans_a", trans_a).with("trans_b", trans_b);
@@ -20,11 +20,11 @@ fn a_product_reads_each_operand_as_it_is_stored() {
 
 #[test]
 fn a_linear_layer_adds_its_bias_to_every_row_of_every_axis() {
-    let x = tensor(Float32, &[2, 1, 2], &[1., 2., 3., 4.]);
-    let weight = tensor(Float32, &[3, 2], &[1., 0., 0., 1., 1., 1.]);
+    let x = exact(Float32, &[2, 1, 2], &[1., 2., 3., 4.]);
+    let weight = exact(Float32, &[3, 2], &[1., 0., 0., 1., 1., 1.]);
     let arguments = Arguments::new().with("x", x).with("weight", weight);
     assert_eq!(run("LinearFwdOp", Params::new(), arguments.clone()), [[1., 2., 3., 3., 4., 7.]]);
-    let arguments = arguments.with("bias", tensor(Float32, &[3], &[0.5, 0., -1.]));
+    let arguments = arguments.with("bias", exact(Float32, &[3], &[0.5, 0., -1.]));
     assert_eq!(run("LinearFwdOp", Params::new(), arguments.clone()), [[1.5, 2., 2., 3.5, 4., 6.]]);
     let out = zeros(Float32, &[2, 1, 3]);
     assert_eq!(run("LinearFwdOp", Params::new(), arguments.with_out(out)), [[1.5, 2., 2., 3.5, 4., 6.]]);
@@ -32,19 +32,19 @@ fn a_linear_layer_adds_its_bias_to_every_row_of_every_axis() {
 
 #[test]
 fn each_matrix_of_a_batch_meets_its_own() {
-    let a = tensor(BFloat16, &[2, 1, 2], &[1., 2., 3., 4.]);
-    let b = tensor(BFloat16, &[2, 2, 2], &[1., 0., 0., 1., 0., 1., 1., 0.]);
+    let a = exact(BFloat16, &[2, 1, 2], &[1., 2., 3., 4.]);
+    let b = exact(BFloat16, &[2, 2, 2], &[1., 0., 0., 1., 0., 1., 1., 0.]);
     let arguments = Arguments::new().with("a", a).with("b", b);
     assert_eq!(run("BatchedMatmulFwdOp", Params::new(), arguments), [[1., 2., 4., 3.]]);
 }
 
 #[test]
 fn an_addend_is_a_row_or_a_matrix_and_is_left_out_without_a_factor() {
-    let a = tensor(Float32, &[2, 1], &[1., 2.]);
-    let b = tensor(Float32, &[1, 2], &[3., 5.]);
+    let a = exact(Float32, &[2, 1], &[1., 2.]);
+    let b = exact(Float32, &[1, 2], &[3., 5.]);
     let call = |beta: f64, alpha: f64, shape: &[i128], c: &[f64]| {
         let params = Params::new().with("beta", beta).with("alpha", alpha);
-        let arguments = Arguments::new().with("a", a.clone()).with("b", b.clone()).with("c", tensor(Float32, shape, c));
+        let arguments = Arguments::new().with("a", a.clone()).with("b", b.clone()).with("c", exact(Float32, shape, c));
         run("AddmmFwdOp", params, arguments).remove(0)
     };
     assert_eq!(call(1., 1., &[2], &[10., 20.]), [13., 25., 16., 30.]);
@@ -57,9 +57,9 @@ fn an_addend_is_a_row_or_a_matrix_and_is_left_out_without_a_factor() {
 fn a_gate_goes_through_its_activation() {
     let call = |activation: &str| {
         let arguments = Arguments::new()
-            .with("x", tensor(Float16, &[1, 2], &[1., 2.]))
-            .with("gate", tensor(Float16, &[2, 2], &[1., 0., -1., 0.]))
-            .with("up", tensor(Float16, &[2, 2], &[0., 1., 1., 1.]));
+            .with("x", exact(Float16, &[1, 2], &[1., 2.]))
+            .with("gate", exact(Float16, &[2, 2], &[1., 0., -1., 0.]))
+            .with("up", exact(Float16, &[2, 2], &[0., 1., 1., 1.]));
         run("GateUpMatmulFwdOp", Params::new().with("activation", activation), arguments).remove(0)
     };
     assert_eq!(call("relu"), [2., 0.]);
