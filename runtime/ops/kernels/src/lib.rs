@@ -15,4 +15,4 @@ pub use cuda::{Cuda, Memory};
 pub use gpu::Gpu;
 pub use ops::{PLANNERS, Planner, planner};
 pub use plan::{Arg, Launch, Multiply, Plan, Step, Where};
-pub use source::Source;
+pub use source::{Header, Source};

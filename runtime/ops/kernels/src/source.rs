@@ -10,12 +10,45 @@ pub struct Source {
     /// The file's name, which errors say.
     pub file: &'static str,
     text: &'static str,
-    headers: Vec<(&'static str, &'static str)>,
+    headers: Vec<Header>,
     defines: Vec<(&'static str, String)>,
 }
 
+/// CUDA C++ that several sources have in front of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Header {
+    file: &'static str,
+    text: &'static str,
+    /// Whether it is specialised by the source's definitions, as the source itself is.
+    is_specialized: bool,
+}
+
+impl Header {
+    const fn new(file: &'static str, text: &'static str) -> Self {
+        Header { file, text, is_specialized: false }
+    }
+
+    const fn specialized(file: &'static str, text: &'static str) -> Self {
+        Header { file, text, is_specialized: true }
+    }
+}
+
 /// What every kernel may use: dtypes and their conversions, vectors, reductions of warps and blocks.
-const COMMON: &str = include_str!("cu/common.cuh");
+const COMMON: Header = Header::new("common.cuh", include_str!("cu/common.cuh"));
+/// Products of a warp by tensor cores, and copies to shared memory.
+pub(crate) const MMA: Header = Header::new("mma.cuh", include_str!("cu/mma.cuh"));
+/// Asynchronous products of a warpgroup.
+pub(crate) const WGMMA: Header = Header::new("wgmma.cuh", include_str!("cu/wgmma.cuh"));
+/// Rows that are held in registers.
+pub(crate) const ROW: Header = Header::specialized("row.cuh", include_str!("cu/row.cuh"));
+/// Numbers made narrow.
+pub(crate) const NARROW: Header = Header::specialized("narrow.cuh", include_str!("cu/narrow.cuh"));
+/// Functions of elements.
+pub(crate) const ELEMENTWISE: Header = Header::specialized("elementwise.cuh", include_str!("cu/elementwise.cuh"));
+/// What kernels of attention share.
+pub(crate) const ATTENTION: Header = Header::specialized("attention.cuh", include_str!("cu/attention.cuh"));
+/// What kernels of groups share.
+pub(crate) const GROUPED: Header = Header::specialized("grouped.cuh", include_str!("cu/grouped.cuh"));
 
 impl Source {
     /// The file called `file`, with this text.
@@ -23,10 +56,10 @@ impl Source {
         Source { file, text, headers: Vec::new(), defines: Vec::new() }
     }
 
-    /// With the header called `file` in front of the text.
+    /// With a header in front of the text.
     #[must_use]
-    pub fn with(mut self, file: &'static str, text: &'static str) -> Self {
-        self.headers.push((file, text));
+    pub fn with(mut self, header: Header) -> Self {
+        self.headers.push(header);
         self
     }
 
@@ -43,18 +76,25 @@ impl Source {
         self.define(name, element(dtype))
     }
 
-    /// The whole text: what every kernel may use and the headers, which know none of the definitions, then these and the
-    /// source's own text.
+    /// The whole text: what every kernel may use and the headers that know none of the definitions, then these, the headers
+    /// that are specialised by them, and the source's own text.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        // Writing to a string does not fail.
-        for (file, part) in [("common.cuh", COMMON)].iter().chain(&self.headers) {
+        let add = |text: &mut String, file: &str, part: &str| {
+            // Writing to a string does not fail.
             let _ = writeln!(text, "#line 1 \"{file}\"\n{part}");
+        };
+        let of = |is_specialized| self.headers.iter().filter(move |header| header.is_specialized == is_specialized);
+        for header in [COMMON].iter().chain(of(false)) {
+            add(&mut text, header.file, header.text);
         }
         for (name, value) in &self.defines {
             let _ = writeln!(text, "#define {name} {value}");
         }
-        let _ = write!(text, "#line 1 \"{}\"\n{}", self.file, self.text);
+        for header in of(true) {
+            add(&mut text, header.file, header.text);
+        }
+        add(&mut text, self.file, self.text);
         text
     }
 }

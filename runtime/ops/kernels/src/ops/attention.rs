@@ -5,9 +5,10 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::gemm::{MMA, WGMMA, extent};
+use crate::ops::elementwise::maybe;
+use crate::ops::gemm::extent;
 use crate::plan::{Arg, Plan};
-use crate::source::Source;
+use crate::source::{ATTENTION, MMA, Source, WGMMA};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("AttentionFwdOp", dense),
@@ -15,25 +16,6 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("PagedDecodeAttentionFwdOp", paged_decode),
     ("PagedPrefillAttentionFwdOp", paged_prefill),
 ];
-
-const ATTENTION: &str = concat!(
-    "#line 1 \"attention.cuh\"\n",
-    include_str!("../cu/attention.cuh"),
-    "\n#line 1 \"attention.cu\"\n",
-    include_str!("../cu/attention.cu")
-);
-const FLASH: &str = concat!(
-    "#line 1 \"attention.cuh\"\n",
-    include_str!("../cu/attention.cuh"),
-    "\n#line 1 \"flash.cu\"\n",
-    include_str!("../cu/flash.cu")
-);
-const DECODE: &str = concat!(
-    "#line 1 \"attention.cuh\"\n",
-    include_str!("../cu/attention.cuh"),
-    "\n#line 1 \"decode.cu\"\n",
-    include_str!("../cu/decode.cu")
-);
 
 /// What all attention has.
 struct Shape {
@@ -90,10 +72,11 @@ impl Shape {
         (self.head.max(1).next_multiple_of(16) + 8, self.value.next_multiple_of(16) + 8)
     }
 
-    fn source(&self, file: &'static str, text: &'static str) -> Source {
+    /// What `file`, one of the kernels of attention, is specialised by.
+    fn specialize(&self, file: Source) -> Source {
         let (key_pitch, value_pitch) = self.pitches();
-        Source::new(file, text)
-            .with("mma.cuh", MMA)
+        file.with(MMA)
+            .with(ATTENTION)
             .element("T", self.dtype)
             .define("HEAD", self.head)
             .define("VALUE", self.value)
@@ -110,11 +93,6 @@ impl Shape {
     fn factors(&self) -> [Arg; 2] {
         [Arg::F32(self.scale()), Arg::F32(self.softcap.unwrap_or(1.0) as f32)]
     }
-}
-
-/// An optional parameter.
-fn maybe(call: &CheckedCall, name: &str) -> Result<Option<f64>, OpError> {
-    if call.present(name)? { call.float(name).map(Some) } else { Ok(None) }
 }
 
 /// How the calls of many queries are cut, and by which kernel.
@@ -165,11 +143,11 @@ impl Tiles {
     fn source(&self, shape: &Shape) -> Source {
         match self.is_flash {
             true => shape
-                .source("flash.cu", FLASH)
-                .with("wgmma.cuh", WGMMA)
+                .specialize(source!("flash.cu"))
+                .with(WGMMA)
                 .define("IS_HALF", u8::from(shape.dtype == DType::Float16)),
             false => shape
-                .source("attention.cu", ATTENTION)
+                .specialize(source!("attention.cu"))
                 .define("WARPS", self.warps)
                 .define("BLOCKS", self.blocks)
                 .define("KEYS", self.keys)
@@ -245,7 +223,7 @@ fn decode(
     let resident = u64::from(gpu.shared_bytes / shared).clamp(1, 4);
     let wanted = (2 * resident * u64::from(gpu.multiprocessors)).div_ceil(requests * shape.groups * row_tiles);
     let parts = wanted.min(seen.div_ceil(4 * DECODE_KEYS)).clamp(1, 65_535);
-    let source = shape.source("decode.cu", DECODE).define("PARTS", u8::from(parts > 1)).define("STAGES", STAGES);
+    let source = shape.specialize(source!("decode.cu")).define("PARTS", u8::from(parts > 1)).define("STAGES", STAGES);
     let rows = requests * queries * shape.groups * shape.share;
     let mut plan = Plan::new();
     let (partial, partial_lse) = match parts {

@@ -3,10 +3,10 @@
 use tileops_ops::{Category, CheckedCall, DType, OpError, Tensor, Value};
 
 use crate::ops::Planner;
-use crate::ops::elementwise::{
-    Function, bytes, common_lanes, count, divisor, elementwise_source, grid, lanes, precision, refused, scalars, whole,
-};
+use crate::ops::elementwise::{Function, bytes, common_lanes, count, divisor, grid, lanes, precision, scalars, whole};
+use crate::ops::refused;
 use crate::plan::{Arg, Plan, Where};
+use crate::source::ELEMENTWISE;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("AddFwdOp", |call, _| {
@@ -119,7 +119,7 @@ fn launched(
         0 => 1,
         _ => repeat,
     };
-    let mut source = precision(elementwise_source!("broadcast.cu"), y.dtype)
+    let mut source = precision(source!("broadcast.cu").with(ELEMENTWISE), y.dtype)
         .element("TY", y.dtype)
         .define("LANES", lanes)
         .define("VECTORS", vectors)

@@ -11,13 +11,11 @@ use crate::source::Source;
 pub(crate) const PLANNERS: &[(&str, Planner)] =
     &[("KvCacheAppendFwdOp", append), ("PagedKvCacheGatherFwdOp", gather), ("MergeAttentionStatesFwdOp", merge)];
 
-const CACHE: &str = include_str!("../cu/cache.cu");
-
 /// `rows` rows of `width` elements of `bits` bits: the source, how many elements a thread takes, and how many there are.
 fn rows(part: &'static str, rows: u64, width: u64, bits: u32) -> (Source, u64, u64) {
     let lanes = u64::from(128 / bits);
     let lanes = if width.is_multiple_of(lanes) { lanes } else { 1 };
-    (Source::new("cache.cu", CACHE).define(part, 1).define("LANES", lanes), lanes, rows * width)
+    (source!("cache.cu").define(part, 1).define("LANES", lanes), lanes, rows * width)
 }
 
 fn append(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {

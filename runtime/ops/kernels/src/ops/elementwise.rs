@@ -3,29 +3,12 @@
 use tileops_device::Grid;
 use tileops_ops::{Category, CheckedCall, DType, OpError, Tensor};
 
+use crate::ops::refused;
 use crate::plan::Arg;
 use crate::source::Source;
 
 /// Threads a block.
 pub(crate) const THREADS: u64 = 256;
-
-/// A `.cu` file behind the functions of `elementwise.cuh`.
-macro_rules! elementwise_source {
-    ($file:literal) => {
-        $crate::source::Source::new(
-            $file,
-            concat!(
-                "#line 1 \"elementwise.cuh\"\n",
-                include_str!("../cu/elementwise.cuh"),
-                "\n#line 1 \"",
-                $file,
-                "\"\n",
-                include_str!(concat!("../cu/", $file))
-            ),
-        )
-    };
-}
-pub(crate) use elementwise_source;
 
 /// A function of elements: a C++ expression of the operands, and of up to two scalars.
 #[derive(Debug, Clone)]
@@ -94,11 +77,6 @@ pub(crate) fn size(call: &CheckedCall, name: &str) -> Result<u64, OpError> {
 /// The number called `name`, where it is there.
 pub(crate) fn maybe(call: &CheckedCall, name: &str) -> Result<Option<f64>, OpError> {
     if call.present(name)? { call.float(name).map(Some) } else { Ok(None) }
-}
-
-/// A call that a kernel cannot take.
-pub(crate) fn refused(call: &CheckedCall, message: String) -> OpError {
-    OpError::Implementation { op: call.op(), message }
 }
 
 /// A grid whose threads take `items` in all, `each` of them a thread.

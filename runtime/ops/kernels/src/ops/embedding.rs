@@ -5,10 +5,10 @@ use tileops_ops::{CheckedCall, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::elementwise::{
-    bytes, common_lanes, count, divisor, elementwise_source, grid, lanes, maybe, refused, size, whole,
-};
+use crate::ops::elementwise::{bytes, common_lanes, count, divisor, grid, lanes, maybe, size, whole};
+use crate::ops::refused;
 use crate::plan::{Arg, Plan};
+use crate::source::ELEMENTWISE;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("EmbeddingFwdOp", |call, _| {
@@ -32,7 +32,8 @@ fn rows(call: &CheckedCall, [ids, table]: [&'static str; 2], width: u64, scale: 
     }
     let lanes = common_lanes(lanes(&[y.dtype]), &[width]);
     let vectors = elements / lanes;
-    let source = elementwise_source!("gather.cu")
+    let source = source!("gather.cu")
+        .with(ELEMENTWISE)
         .element("ELEMENT", y.dtype)
         .define("LANES", lanes)
         .define("SCALED", u8::from(scale.is_some()))
@@ -58,7 +59,8 @@ fn bert(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
     }
     let lanes = common_lanes(lanes(&[y.dtype]), &[width]);
     let vectors = elements / lanes;
-    let source = elementwise_source!("gather.cu")
+    let source = source!("gather.cu")
+        .with(ELEMENTWISE)
         .element("ELEMENT", y.dtype)
         .define("LANES", lanes)
         .define("SCALED", 0)
@@ -88,7 +90,8 @@ fn bag(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
         (columns, shares) = (columns / 2, shares * 2);
     }
     let mode = call.str("mode")?;
-    let source = elementwise_source!("gather_bag.cu")
+    let source = source!("gather_bag.cu")
+        .with(ELEMENTWISE)
         .element("ELEMENT", y.dtype)
         .define("LANES", lanes)
         .define("COLUMNS", columns)

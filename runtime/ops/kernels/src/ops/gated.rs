@@ -6,10 +6,11 @@ use tileops_ops::{CheckedCall, OpError};
 use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::elementwise::{
-    Function, bytes, common_lanes, count, divisor, elementwise_source, grid, lanes, maybe, precision, refused, size,
-    whole,
+    Function, bytes, common_lanes, count, divisor, grid, lanes, maybe, precision, size, whole,
 };
+use crate::ops::refused;
 use crate::plan::{Arg, Plan};
+use crate::source::ELEMENTWISE;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("SiluAndMulFwdOp", |call, _| halves(call, "silu(first) * second")),
@@ -40,7 +41,7 @@ fn pairs(call: &CheckedCall, function: Function, interleaved: bool) -> Result<Pl
     let lanes = common_lanes(lanes(&[y.dtype]), &[if interleaved { elements } else { width }]);
     let vectors = elements / lanes;
     let wide = vectors >= 1 << 31;
-    let source = precision(elementwise_source!("gated.cu"), y.dtype)
+    let source = precision(source!("gated.cu").with(ELEMENTWISE), y.dtype)
         .element("ELEMENT", y.dtype)
         .define("LANES", lanes)
         .define("INTERLEAVED", u8::from(interleaved))
@@ -71,7 +72,8 @@ fn quantized(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
         _ => vectors.div_ceil(HELD).next_power_of_two().clamp(64, 1024),
     };
     let held = vectors.div_ceil(team).min(if team > 512 { HELD / 4 } else { HELD });
-    let source = elementwise_source!("gated_quantize.cu")
+    let source = source!("gated_quantize.cu")
+        .with(ELEMENTWISE)
         .element("ELEMENT", x.dtype)
         .define("LANES", lanes)
         .define("VECTORS", held)

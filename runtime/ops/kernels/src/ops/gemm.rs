@@ -6,7 +6,7 @@ use tileops_ops::{CheckedCall, DType, OpError};
 use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::plan::{Arg, Multiply, Plan, Where};
-use crate::source::Source;
+use crate::source::MMA;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("MatmulFwdOp", matmul),
@@ -15,11 +15,6 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("AddmmFwdOp", addmm),
     ("GateUpMatmulFwdOp", gate_up),
 ];
-
-const STREAM: &str = include_str!("../cu/stream.cu");
-const PRODUCT: &str = include_str!("../cu/product.cu");
-pub(crate) const MMA: &str = include_str!("../cu/mma.cuh");
-pub(crate) const WGMMA: &str = include_str!("../cu/wgmma.cuh");
 
 /// The extent called `name`.
 pub(crate) fn extent(call: &CheckedCall, name: &str) -> Result<u64, OpError> {
@@ -76,11 +71,7 @@ pub(crate) fn spread(
     let is_same = strides == (columns as i32, 1);
     let lanes = u64::from(128 / from.bits().max(to.bits()));
     let lanes = if is_same && elements.is_multiple_of(lanes) { lanes } else { 1 };
-    let source = Source::new("product.cu", PRODUCT)
-        .element("T", to)
-        .element("S", from)
-        .define("LANES", lanes)
-        .define("SPREAD", 1);
+    let source = source!("product.cu").element("T", to).element("S", from).define("LANES", lanes).define("SPREAD", 1);
     let sizes = [Arg::I32(columns as i32), Arg::I32(strides.0), Arg::I32(strides.1)];
     let arguments = [x, y, Arg::F32(factor), Arg::I64(elements as i64)].into_iter().chain(sizes).collect();
     if elements == 0 { plan } else { plan.launch(source, "spread", grid(elements, lanes), arguments) }
@@ -102,7 +93,7 @@ pub(crate) fn rescale(
     spread: Spread,
 ) -> Plan {
     let lanes = if columns.is_multiple_of(4) { 4 } else { 1 };
-    let source = Source::new("product.cu", PRODUCT)
+    let source = source!("product.cu")
         .element("T", to)
         .define("S", from)
         .define("LANES", lanes)
@@ -127,11 +118,7 @@ pub(crate) fn rescale(
 pub(crate) fn add(plan: Plan, (a, b): (Arg, Arg), y: Arg, dtype: DType, elements: u64) -> Plan {
     let lanes = u64::from(128 / dtype.bits());
     let lanes = if elements.is_multiple_of(lanes) { lanes } else { 1 };
-    let source = Source::new("product.cu", PRODUCT)
-        .element("T", dtype)
-        .element("S", dtype)
-        .define("LANES", lanes)
-        .define("ADD", 1);
+    let source = source!("product.cu").element("T", dtype).element("S", dtype).define("LANES", lanes).define("ADD", 1);
     let arguments = vec![a, b, y, Arg::I64(elements as i64)];
     if elements == 0 { plan } else { plan.launch(source, "add", grid(elements, lanes), arguments) }
 }
@@ -158,7 +145,7 @@ pub(crate) fn gated(
 ) -> Plan {
     let lanes = u64::from(128 / from.bits());
     let lanes = if columns.is_multiple_of(lanes) && stride.is_multiple_of(lanes) { lanes } else { 1 };
-    let source = Source::new("product.cu", PRODUCT)
+    let source = source!("product.cu")
         .element("T", to)
         .element("S", from)
         .define("LANES", lanes)
@@ -226,8 +213,8 @@ pub(crate) fn stream(
         (_, 4) => 2,
         _ => 4,
     };
-    let source = Source::new("stream.cu", STREAM)
-        .with("mma.cuh", MMA)
+    let source = source!("stream.cu")
+        .with(MMA)
         .element("T", dtype)
         .define("FORMAT", weights.format)
         .define("DEPTH", weights.depth)

@@ -5,9 +5,9 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::gemm::{MMA, WGMMA, extent, size};
+use crate::ops::gemm::{extent, size};
 use crate::plan::{Arg, Plan};
-use crate::source::Source;
+use crate::source::{GROUPED, MMA, Source, WGMMA};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("GroupedMatmulFwdOp", grouped),
@@ -15,19 +15,6 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("GroupedMatmulFp8FwdOp", grouped_fp8),
     ("LayoutGroupedMatmulFwdOp", by_layout),
 ];
-
-const GROUPED: &str = concat!(
-    "#line 1 \"grouped.cuh\"\n",
-    include_str!("../cu/grouped.cuh"),
-    "\n#line 1 \"grouped.cu\"\n",
-    include_str!("../cu/grouped.cu")
-);
-const WARPGROUP: &str = concat!(
-    "#line 1 \"grouped.cuh\"\n",
-    include_str!("../cu/grouped.cuh"),
-    "\n#line 1 \"warpgroup.cu\"\n",
-    include_str!("../cu/warpgroup.cu")
-);
 
 /// What says whose a row is.
 #[derive(Debug, Clone, Copy)]
@@ -123,20 +110,22 @@ impl Grouped {
 
     fn source(&self, tile: &Tile) -> Source {
         let source = if tile.is_warpgroup {
-            Source::new("warpgroup.cu", WARPGROUP)
-                .with("wgmma.cuh", WGMMA)
+            source!("warpgroup.cu")
+                .with(GROUPED)
+                .with(WGMMA)
                 .element("T", self.dtypes.0)
                 .define("IS_HALF", u8::from(self.dtypes.0 == DType::Float16))
         } else {
             let operand = if self.is_fp8() { DType::UInt16 } else { self.dtypes.0 };
-            Source::new("grouped.cu", GROUPED)
+            source!("grouped.cu")
+                .with(GROUPED)
                 .element("U", operand)
                 .element("TD", self.dtypes.1)
                 .define("FP8", u8::from(self.is_fp8()))
                 .define("ALIGNED", u8::from(self.is_aligned()))
         };
         source
-            .with("mma.cuh", MMA)
+            .with(MMA)
             .define("STORED", u8::from(self.is_transposed))
             .define("SUMMED", u8::from(self.is_summed))
             .define("GROUPS_BY", self.by.code().0)

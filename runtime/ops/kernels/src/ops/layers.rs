@@ -9,7 +9,6 @@ use crate::ops::gemm::{activation, add, extent, gated, grid, matrix_type, spread
 use crate::ops::grouped::Grouped;
 use crate::ops::moe;
 use crate::plan::{Arg, Multiply, Plan};
-use crate::source::Source;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("ExpertMlpFwdOp", expert_mlp),
@@ -17,7 +16,6 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("OuterProductMeanFwdOp", outer_product_mean),
 ];
 
-const REARRANGE: &str = include_str!("../cu/rearrange.cu");
 const NULL: Arg = Arg::Null;
 
 /// The tokens' rows to their experts, gate and up, the gated activation, down, and the weighted sum of a token's rows.
@@ -95,7 +93,7 @@ fn outer_product_mean(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
     let plan = plan.product(Multiply { alpha: 1.0 / s as f32, ..multiply });
     // [R, C, R, C] to [R, R, C, C].
     let lanes = if (c * element.bytes() as u64).is_multiple_of(16) { 16 / element.bytes() as u64 } else { 1 };
-    let source = Source::new("rearrange.cu", REARRANGE).element("T", dtype).define("LANES", lanes);
+    let source = source!("rearrange.cu").element("T", dtype).define("LANES", lanes);
     let arguments = vec![pairs, Arg::Tensor("d"), Arg::I64(elements as i64), Arg::I32(r as i32), Arg::I32(c as i32)];
     Ok(plan.launch(source, "swap", grid(elements, lanes), arguments))
 }

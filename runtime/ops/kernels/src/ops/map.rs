@@ -5,10 +5,7 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::ops::rows::{blocks, lanes, size};
 use crate::plan::{Arg, Plan};
-use crate::source::Source;
-
-const MAP: &str =
-    concat!(include_str!("../cu/row.cuh"), include_str!("../cu/narrow.cuh"), include_str!("../cu/map.cu"));
+use crate::source::{NARROW, ROW};
 
 /// Columns as the kernels of rows take them.
 pub(crate) fn columns_of_kernel(call: &CheckedCall, columns: i64) -> Result<i32, OpError> {
@@ -57,7 +54,9 @@ impl Map {
             let vectors = if needed > 256 { 2 } else { 1 };
             (group, 1, vectors, (needed + group * vectors - 1) / (group * vectors))
         };
-        let source = Source::new("map.cu", MAP)
+        let source = source!("map.cu")
+            .with(ROW)
+            .with(NARROW)
             .element("ELEMENT", x)
             .element("RESULT", y)
             .element("OTHER", self.other.map_or(DType::Float32, |(_, dtype)| dtype))

@@ -1,5 +1,12 @@
 //! The planners, a room a family.
 
+/// The source whose own text is that `.cu` file.
+macro_rules! source {
+    ($file:literal) => {
+        $crate::source::Source::new($file, include_str!(concat!("../cu/", $file)))
+    };
+}
+
 mod attention;
 mod broadcast;
 mod cache;
@@ -69,6 +76,11 @@ pub const PLANNERS: &[&[(&str, Planner)]] = &[
 /// What plans the op called `name`, where it has a kernel.
 pub fn planner(name: &str) -> Option<Planner> {
     PLANNERS.iter().flat_map(|family| family.iter()).find(|(op, _)| *op == name).map(|(_, planner)| *planner)
+}
+
+/// A call that a kernel cannot take.
+fn refused(call: &CheckedCall, message: String) -> OpError {
+    OpError::Implementation { op: call.op(), message }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use tileops_ops::{CheckedCall, DType, OpError};
 use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::gemm::extent;
+use crate::ops::refused;
 use crate::plan::{Arg, Plan};
 use crate::source::Source;
 
@@ -17,13 +18,6 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("ExpertGatherFwdOp", gather),
     ("ExpertCombineFwdOp", combine),
 ];
-
-const ROUTE: &str = include_str!("../cu/route.cu");
-const EXPERTS: &str = include_str!("../cu/experts.cu");
-
-fn refused(call: &CheckedCall, message: String) -> OpError {
-    OpError::Implementation { op: call.op(), message }
-}
 
 /// How a router chooses.
 struct Route {
@@ -51,7 +45,7 @@ fn route(call: &CheckedCall, gpu: &Gpu, how: &Route) -> Result<Plan, OpError> {
     if shared > u64::from(gpu.shared_bytes) {
         return Err(refused(call, format!("{e} experts in {} groups do not fit shared memory", how.groups)));
     }
-    let source = Source::new("route.cu", ROUTE)
+    let source = source!("route.cu")
         .element("T", call.tensor("logits")?.dtype)
         .define("SIGMOID", u8::from(how.sigmoid))
         .define("BIASED", u8::from(how.biased))
@@ -117,7 +111,7 @@ fn vectors(bytes: u64) -> (&'static str, u64) {
 }
 
 fn source(placed: Placed, index: u8, row_bytes: u64) -> Source {
-    Source::new("experts.cu", EXPERTS)
+    source!("experts.cu")
         .define("PLACED", placed.code().0)
         .define("INDEX", index)
         .define("VECTOR", vectors(row_bytes).0)

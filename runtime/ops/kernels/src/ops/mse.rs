@@ -5,8 +5,9 @@ use tileops_ops::{CheckedCall, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::elementwise::{count, elementwise_source, lanes, whole};
+use crate::ops::elementwise::{count, lanes, whole};
 use crate::plan::{Arg, Plan};
+use crate::source::ELEMENTWISE;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[("MseLossFwdOp", mse)];
 
@@ -17,7 +18,7 @@ fn mse(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
     let vectors = elements.div_ceil(lanes(&[input.dtype]));
     // Four vectors a thread, or more where that would be more blocks than run at once.
     let blocks = vectors.div_ceil(4 * 256).clamp(1, 8 * u64::from(gpu.multiprocessors)) as u32;
-    let source = elementwise_source!("mse.cu").element("ELEMENT", input.dtype);
+    let source = source!("mse.cu").with(ELEMENTWISE).element("ELEMENT", input.dtype);
     let mut plan = Plan::new();
     let partial = plan.scratch(4 * blocks as usize);
     let first = vec![Arg::Tensor("input"), Arg::Tensor("target"), partial.clone(), whole(call, elements)?];

@@ -7,7 +7,7 @@ use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::rows::{Rows, blocks, lanes, size};
 use crate::plan::{Arg, Plan, Where};
-use crate::source::Source;
+use crate::source::{NARROW, ROW, Source};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("RmsNormFwdOp", |call, gpu| {
@@ -60,9 +60,6 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     }),
     ("L2NormalizeFwdOp", |call, gpu| Norm { euclidean: true, ..Norm::new(call, "x")? }.plan(call, gpu)),
 ];
-
-const NORM: &str =
-    concat!(include_str!("../cu/row.cuh"), include_str!("../cu/narrow.cuh"), include_str!("../cu/norm.cu"));
 
 /// The distance from one to the next number: what PyTorch takes for an absent eps.
 fn epsilon(dtype: DType) -> f64 {
@@ -155,7 +152,9 @@ impl Norm {
             return Ok(plan);
         }
         let dtype = call.dtype(self.x)?;
-        let source = Source::new("norm.cu", NORM)
+        let source = source!("norm.cu")
+            .with(ROW)
+            .with(NARROW)
             .element("ELEMENT", dtype)
             .element("RESULT", call.dtype(self.y)?)
             .define("CENTRED", i32::from(self.centred))

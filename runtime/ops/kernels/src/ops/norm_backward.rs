@@ -7,14 +7,12 @@ use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::rows::{blocks, dividing_lanes, lanes, size};
 use crate::plan::{Arg, Plan};
-use crate::source::Source;
+use crate::source::ROW;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("RmsNormBwdOp", |call, gpu| backward(call, gpu, false)),
     ("LayerNormBwdOp", |call, gpu| backward(call, gpu, true)),
 ];
-
-const BACKWARD: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/norm_backward.cu"));
 
 /// The most threads of a block.
 const MOST: i64 = 512;
@@ -30,7 +28,8 @@ fn backward(call: &CheckedCall, gpu: &Gpu, centred: bool) -> Result<Plan, OpErro
         return Ok(Plan::new());
     }
     let width = dividing_lanes(columns, lanes(dtype));
-    let source = Source::new("norm_backward.cu", BACKWARD)
+    let source = source!("norm_backward.cu")
+        .with(ROW)
         .element("ELEMENT", dtype)
         .define("WIDTH", width)
         .define("CENTRED", i32::from(centred));

@@ -4,8 +4,9 @@ use tileops_ops::{CheckedCall, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::elementwise::{count, elementwise_source, grid, size, whole};
+use crate::ops::elementwise::{count, grid, size, whole};
 use crate::plan::{Arg, Plan};
+use crate::source::ELEMENTWISE;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[("AdamWStepFwdOp", adamw)];
 
@@ -33,7 +34,7 @@ fn adamw(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
         eps,
     ];
     let constants = constants.into_iter().flat_map(|constant| (constant as f32).to_ne_bytes()).collect();
-    let source = elementwise_source!("adamw.cu").element("ELEMENT", weight.dtype);
+    let source = source!("adamw.cu").with(ELEMENTWISE).element("ELEMENT", weight.dtype);
     let arguments = vec![
         Arg::Tensor("weight"),
         Arg::Tensor("grad"),

@@ -3,10 +3,10 @@
 use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::ops::Planner;
-use crate::ops::elementwise::{
-    bytes, common_lanes, count, divisor, elementwise_source, grid, lanes, refused, size, whole,
-};
+use crate::ops::elementwise::{bytes, common_lanes, count, divisor, grid, lanes, size, whole};
+use crate::ops::refused;
 use crate::plan::{Arg, Plan};
+use crate::source::ELEMENTWISE;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("CausalMaskFwdOp", |call, _| {
@@ -72,7 +72,8 @@ fn by_position(
     int(rows.max(columns))?;
     let lanes = common_lanes(lanes(&[y.dtype]), &[columns]);
     let vectors = elements / lanes;
-    let mut source = elementwise_source!("position.cu")
+    let mut source = source!("position.cu")
+        .with(ELEMENTWISE)
         .element("TY", y.dtype)
         .define("LANES", lanes)
         .define("WIDE", u8::from(vectors >= 1 << 31));
@@ -121,7 +122,8 @@ fn angles(
         return Err(refused(call, format!("{length} positions are more than single precision counts")));
     }
     let lanes = common_lanes((lanes(&[dtype])).min(4), &[columns]);
-    let source = elementwise_source!("angles.cu")
+    let source = source!("angles.cu")
+        .with(ELEMENTWISE)
         .element("ELEMENT", dtype)
         .define("LANES", lanes)
         .define("TABLE", u8::from(frequencies.is_some()));

@@ -8,7 +8,7 @@ use crate::ops::Planner;
 use crate::ops::map::{Map, columns_of_kernel};
 use crate::ops::rows::{Rows, blocks, dividing_lanes, lanes, size};
 use crate::plan::{Arg, Plan};
-use crate::source::Source;
+use crate::source::{NARROW, ROW, Source};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("RowQuantizeFwdOp", |call, gpu| {
@@ -50,9 +50,6 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
         Map { of_row, zero_of_row, integers, ..Map::new("FakeQuantize", "x", "y") }.plan(call, columns)
     }),
 ];
-
-const QUANTIZE: &str =
-    concat!(include_str!("../cu/row.cuh"), include_str!("../cu/narrow.cuh"), include_str!("../cu/quantize.cu"));
 
 fn call_size(call: &CheckedCall, value: i128) -> Result<i64, OpError> {
     size(call.op(), value)
@@ -121,7 +118,7 @@ fn quantize_rows(call: &CheckedCall, gpu: &Gpu, columns: i64, scale: Scale, code
     let rows = elements / columns;
     let dtype = call.dtype("x")?;
     let source = codes
-        .define(Source::new("quantize.cu", QUANTIZE))
+        .define(source!("quantize.cu").with(ROW).with(NARROW))
         .element("ELEMENT", dtype)
         .define("SCALE", scale as i32)
         .define("BLOCK", 0);
@@ -162,7 +159,7 @@ fn quantize_blocks(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
     let lanes = dividing_lanes(columns, dividing_lanes(width, lanes(dtype)));
     let threads = if height * width / lanes <= 2048 { 512 } else { 1024 };
     let source = Codes::E4M3
-        .define(Source::new("quantize.cu", QUANTIZE))
+        .define(source!("quantize.cu").with(ROW).with(NARROW))
         .element("ELEMENT", dtype)
         .define("WIDTH", lanes)
         .define("VECTORS", 4)

@@ -8,7 +8,6 @@ use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::gemm::{Spread, Streamed, extent, grid, many, matrix_type, rescale, spread, stream};
 use crate::plan::{Arg, Multiply, Plan};
-use crate::source::Source;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("ScaledMatmulFp8FwdOp", scaled_fp8),
@@ -19,9 +18,6 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("MatmulInt4WeightFwdOp", int4_weight),
     ("MatmulMxfp4WeightFwdOp", mxfp4_weight),
 ];
-
-const PLAIN: &str = include_str!("../cu/plain.cu");
-const REARRANGE: &str = include_str!("../cu/rearrange.cu");
 
 /// The operand `name`, where the call passes it.
 fn optional(call: &CheckedCall, name: &'static str) -> Result<Option<Arg>, OpError> {
@@ -53,7 +49,7 @@ fn plain(
 ) -> Result<Plan, OpError> {
     let [a, b, scale, zero] = of.inputs;
     let dtype = |name| call.tensor(name).map_or(DType::Float32, |tensor| tensor.dtype);
-    let source = Source::new("plain.cu", PLAIN)
+    let source = source!("plain.cu")
         .element("TA", dtype(a))
         .element("TB", dtype(b))
         .element("TS", dtype(scale))
@@ -142,7 +138,7 @@ fn block_scaled_fp8(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
     // The library has the rows' scales a block of the depth after the other, and pads the columns' ones.
     let mut plan = Plan::new();
     let (blocks, columns) = (k.div_ceil(128), n.div_ceil(128));
-    let source = Source::new("rearrange.cu", REARRANGE).element("T", DType::Float32);
+    let source = source!("rearrange.cu").element("T", DType::Float32);
     let sizes = |rows: u64, columns: u64, width: u64| [rows, columns, width].map(|size| Arg::I32(size as i32));
     let scale_a = plan.scratch((4 * blocks * m) as usize);
     let tiles =

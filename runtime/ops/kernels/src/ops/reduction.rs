@@ -7,7 +7,7 @@ use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::rows::{blocks, dividing_lanes, lanes, size};
 use crate::plan::{Arg, Plan};
-use crate::source::Source;
+use crate::source::ROW;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("SumFwdOp", |call, gpu| over_axes(call, gpu, Empty::All, &Reduction::by("Total"))),
@@ -45,8 +45,6 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
         reduce(Plan::new(), call.op(), gpu, given, &extents(call, &logits.shape)?, &[false, true], &greedy)
     }),
 ];
-
-const REDUCE: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/reduce.cu"));
 
 /// What an accumulator of `reduce.cu` takes at most, in bytes: it asserts so.
 const ACCUMULATOR_BYTES: i64 = 32;
@@ -232,7 +230,7 @@ pub(crate) fn reduce(
     let mut parts = collapse(shape, reduced);
     let innermost = parts.pop().unwrap_or(Part { extent: 1, stride: 1, reduced: true });
     let (walked, kept): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(|part| part.reduced);
-    let source = Source::new("reduce.cu", REDUCE);
+    let source = source!("reduce.cu").with(ROW);
     // Booleans are taken as their bytes.
     let mut source = match given.element {
         DType::Bool => source.element("ELEMENT", DType::UInt8),

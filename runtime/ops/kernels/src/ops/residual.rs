@@ -3,8 +3,9 @@
 use tileops_ops::{CheckedCall, OpError};
 
 use crate::ops::Planner;
-use crate::ops::elementwise::{common_lanes, elementwise_source, grid, lanes, size, whole};
+use crate::ops::elementwise::{common_lanes, grid, lanes, size, whole};
 use crate::plan::{Arg, Plan};
+use crate::source::ELEMENTWISE;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("HyperConnectionReadFwdOp", |call, _| streams(call, "residual_read", ["coefficients", "streams", "x"])),
@@ -21,7 +22,7 @@ fn streams(call: &CheckedCall, kernel: &'static str, names: [&'static str; 3]) -
     let lanes = common_lanes(lanes(&[dtype]), &[width]);
     let vectors = tokens * (width / lanes);
     let source =
-        elementwise_source!("residual.cu").element("ELEMENT", dtype).define("STREAMS", n).define("LANES", lanes);
+        source!("residual.cu").with(ELEMENTWISE).element("ELEMENT", dtype).define("STREAMS", n).define("LANES", lanes);
     let mut arguments = names.map(Arg::Tensor).to_vec();
     arguments.extend([whole(call, vectors)?, whole(call, width)?, whole(call, size(call, "Q")?)?]);
     Ok(Plan::new().launch(source, kernel, grid(call, vectors, 1)?, arguments))

@@ -4,8 +4,10 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::elementwise::{common_lanes, divisor, elementwise_source, grid, lanes, refused, size};
+use crate::ops::elementwise::{common_lanes, divisor, grid, lanes, size};
+use crate::ops::refused;
 use crate::plan::{Arg, Plan};
+use crate::source::ELEMENTWISE;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("RopeFwdOp", |call, gpu| {
@@ -143,7 +145,8 @@ impl Turn {
         if self.tokens * slots * groups >= 1 << 31 {
             return Err(refused(call, format!("{} tokens of {heads} heads are beyond a launch", self.tokens)));
         }
-        let source = elementwise_source!("rope.cu")
+        let source = source!("rope.cu")
+            .with(ELEMENTWISE)
             .element("ELEMENT", dtype)
             .element("TC", call.tensor(self.names[4])?.dtype)
             .define("INTERLEAVED", u8::from(self.interleaved))

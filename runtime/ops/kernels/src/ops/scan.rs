@@ -7,7 +7,7 @@ use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::rows::{Axis, Rows, blocks, dividing_lanes, lanes, size};
 use crate::plan::{Arg, Plan};
-use crate::source::Source;
+use crate::source::{ROW, Source};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("CumsumFwdOp", |call, gpu| scan(call, gpu, if is_whole(call)? { "WholeSums" } else { "Sums" })),
@@ -16,10 +16,6 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("LogCumsumExpFwdOp", |call, gpu| scan(call, gpu, "LogSums")),
     ("SegmentSumFwdOp", segment_sum),
 ];
-
-const SCAN: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/scan.cu"));
-
-const SEGMENT_SUM: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/segment_sum.cu"));
 
 /// What a state of `scan.cu` takes at most, in bytes: it asserts so.
 const STATE_BYTES: i64 = 16;
@@ -37,7 +33,8 @@ fn scan(call: &CheckedCall, gpu: &Gpu, state: &'static str) -> Result<Plan, OpEr
     }
     let placed = op == "CummaxFwdOp";
     let (y, places) = if placed { ("values", Arg::Tensor("indices")) } else { ("y", Arg::Null) };
-    let source = Source::new("scan.cu", SCAN)
+    let source = source!("scan.cu")
+        .with(ROW)
         .element("ELEMENT", dtype)
         .define("STATE", state)
         .define("PLACED", i32::from(placed));
@@ -129,7 +126,7 @@ fn segment_sum(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
     let whole = segments * ((columns + 16 * width - 1) / (16 * width));
     // Segments of middling length are split until there is work for all, and each thread still has a few rows.
     let splits = (i64::from(gpu.multiprocessors) * 4 / whole).min(rows / segments / 64).max(1);
-    let source = Source::new("segment_sum.cu", SEGMENT_SUM).element("ELEMENT", dtype).define("WIDTH", width);
+    let source = source!("segment_sum.cu").with(ROW).element("ELEMENT", dtype).define("WIDTH", width);
     let mut plan = Plan::new();
     let outputs = segments * columns;
     let sums = match splits {

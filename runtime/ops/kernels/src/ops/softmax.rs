@@ -6,7 +6,7 @@ use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::rows::{Axis, Rows, lanes, size};
 use crate::plan::{Arg, Plan};
-use crate::source::Source;
+use crate::source::ROW;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("SoftmaxFwdOp", |call, gpu| along_axis(call, gpu, Kind::Softmax, &["x", "y"])),
@@ -14,8 +14,6 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("SoftmaxBwdOp", |call, gpu| along_axis(call, gpu, Kind::Backward, &["dy", "y", "dx"])),
     ("ScaledMaskedSoftmaxFwdOp", scaled_masked),
 ];
-
-const SOFTMAX: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/softmax.cu"));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -66,7 +64,8 @@ fn launch(
         return Ok(Plan::new());
     }
     let dtype = call.dtype(tensors[0])?;
-    let source = Source::new("softmax.cu", SOFTMAX)
+    let source = source!("softmax.cu")
+        .with(ROW)
         .element("ELEMENT", dtype)
         .define("LOG_SOFTMAX", i32::from(kind == Kind::LogSoftmax))
         .define("MASKED", i32::from(kind == Kind::Masked))

@@ -8,7 +8,7 @@ use crate::ops::Planner;
 use crate::ops::reduction;
 use crate::ops::rows::{blocks, dividing_lanes, lanes, size};
 use crate::plan::{Arg, Plan};
-use crate::source::Source;
+use crate::source::{ROW, Source};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("BatchNormFwdOp", batch_norm),
@@ -43,8 +43,6 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
         layout.normalize(call, gpu, &x, &[x.batch * x.channels, x.length], &[false, true])
     }),
 ];
-
-const STATISTICS: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/statistics.cu"));
 
 /// A block's shared memory, where four, three or two are to run at once on a multiprocessor of 228 KiB: blocks that are at
 /// different stages keep its memory busy.
@@ -89,7 +87,8 @@ struct Layout {
 
 fn source(call: &CheckedCall, width: i64) -> Result<Source, OpError> {
     let affine = if call.present("weight")? { call.dtype("weight")? } else { DType::Float32 };
-    Ok(Source::new("statistics.cu", STATISTICS)
+    Ok(source!("statistics.cu")
+        .with(ROW)
         .element("ELEMENT", call.dtype("x")?)
         .element("AFFINE", affine)
         .define("WIDTH", width)

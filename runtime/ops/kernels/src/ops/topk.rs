@@ -8,11 +8,9 @@ use crate::ops::Planner;
 use crate::ops::map::columns_of_kernel;
 use crate::ops::rows::{blocks, lanes, size};
 use crate::plan::{Arg, Plan};
-use crate::source::Source;
+use crate::source::ROW;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[("TopKFwdOp", top_k)];
-
-const TOPK: &str = concat!(include_str!("../cu/row.cuh"), include_str!("../cu/topk.cu"));
 
 /// Rows that are short enough for each element to look at all others.
 const SHORT: i64 = 1024;
@@ -29,7 +27,8 @@ fn top_k(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
         return Ok(Plan::new());
     }
     let dtype = call.dtype("x")?;
-    let source = Source::new("topk.cu", TOPK)
+    let source = source!("topk.cu")
+        .with(ROW)
         .element("ELEMENT", dtype)
         .define("WIDTH", lanes(dtype))
         .define("LARGEST", i32::from(call.bool("largest")?));

@@ -4,8 +4,9 @@ use tileops_ops::{Category, CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::elementwise::{Function, count, elementwise_source, grid, lanes, maybe, precision, scalars, whole};
+use crate::ops::elementwise::{Function, count, grid, lanes, maybe, precision, scalars, whole};
 use crate::plan::{Arg, Plan, Step, Where};
+use crate::source::ELEMENTWISE;
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("ExpFwdOp", |call, _| map(call, "exponential(x)")),
@@ -99,7 +100,7 @@ fn map_between(call: &CheckedCall, [from, to]: [&'static str; 2], function: Func
     }
     let lanes = lanes(&[x.dtype, y.dtype]);
     let vectors = vectors(x.dtype, lanes, elements);
-    let mut source = precision(elementwise_source!("unary.cu"), y.dtype)
+    let mut source = precision(source!("unary.cu").with(ELEMENTWISE), y.dtype)
         .element("TX", x.dtype)
         .element("TY", y.dtype)
         .define("LANES", lanes)
@@ -148,7 +149,7 @@ fn dropout(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
         _ => {}
     }
     let lanes = lanes(&[x.dtype]);
-    let source = elementwise_source!("dropout.cu").element("ELEMENT", x.dtype);
+    let source = source!("dropout.cu").with(ELEMENTWISE).element("ELEMENT", x.dtype);
     // A word is below p * 2^32 where it is below the next whole number; p is less than 1, and that is a word's.
     let below = (p * 2_f64.powi(32)).ceil().min(f64::from(u32::MAX)) as u32;
     let arguments = vec![
