@@ -50,7 +50,7 @@ fn every_row_has_its_price() {
             assert!(record[field].as_str().is_some_and(|text| !text.is_empty()), "{id}: {field}");
         }
         let read = record.get("read_bytes").and_then(Json::as_u64);
-        assert!(read.is_none_or(|read| Some(read) <= record["bytes"].as_u64()), "{id}");
+        assert!(read.is_some_and(|read| Some(read) <= record["bytes"].as_u64()), "{id}: {read:?} bytes are read");
     }
 }
 

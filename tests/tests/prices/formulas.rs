@@ -14,7 +14,7 @@ fn rust_and_python_price_every_row_alike() {
     for row in OURS.rows() {
         let Some(func) = row.func else { continue };
         let (_, formula) = ALL.iter().find(|(name, _)| *name == func).unwrap_or_else(|| panic!("no formula `{func}`"));
-        let price = formula(&checked(&row)).and_then(|(flops, bytes)| Ok((flops.get()?, bytes.get()?)));
+        let price = formula(&checked(&row)).and_then(|cost| Ok((cost.flops.get()?, cost.bytes().get()?)));
         let python = PRICES[&row.id()];
         if price != Ok(python) {
             wrong.push(format!("{}: {price:?}, in Python {python:?}", row.id()));

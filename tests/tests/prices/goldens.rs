@@ -2,15 +2,30 @@
 
 use std::collections::BTreeSet;
 
+use tileops_bench::rows::Manifest;
+use tileops_ops::generated::REGISTRY;
+
 use crate::manifest::OURS;
 use crate::python::PRICES;
 
-/// The rows of the tables: the row's id, and the cells with FLOPs and bytes.
+/// The rows of the tables of prices: the row's id, and the cells with FLOPs and bytes.
 pub(crate) fn goldens(text: &str) -> impl Iterator<Item = (&str, &str, &str)> {
-    text.lines().filter(|line| line.starts_with("| `")).map(|row| {
-        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
-        let [row, flops, bytes] = cells[..] else { panic!("a row has three cells: {row}") };
-        (row.trim_matches('`'), flops, bytes)
+    tables(text)
+        .filter_map(|(row, cells)| if let [flops, bytes] = cells[..] { Some((row, flops, bytes)) } else { None })
+}
+
+/// The rows of the table of read halves: the row's id, and the cell.
+fn read_halves(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    tables(text).filter_map(|(row, cells)| if let [read] = cells[..] { Some((row, read)) } else { None })
+}
+
+/// The rows of the tables: the row's id, and the cells behind it.
+fn tables(text: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
+    text.lines().filter_map(|line| line.strip_prefix("| `")).map(|line| {
+        let (row, cells) = line.split_once("` |").unwrap_or_else(|| panic!("a row begins with its id: {line}"));
+        let cells: Vec<&str> = cells.trim_end_matches('|').split('|').map(str::trim).collect();
+        assert!((1..=2).contains(&cells.len()), "a row has FLOPs and bytes, or what is read: {line}");
+        (row, cells)
     })
 }
 
@@ -48,10 +63,28 @@ fn rows_cost_what_was_computed_by_hand() {
 }
 
 #[test]
+fn rows_read_what_was_computed_by_hand() {
+    let manifest = Manifest::read(&tileops_tests::root().join("manifest")).expect("our manifest is clean");
+    let text = text();
+    let mut count = 0;
+    for (row, read) in read_halves(&text) {
+        let found = manifest.entries().find_map(|entry| {
+            let (op, case) = row.split_once(' ')?;
+            let call = entry.calls().iter().find(|call| entry.op() == op && *call.case_id == *case)?;
+            Some(entry.called(REGISTRY, call).and_then(|op| op.eval_roofline_read_bytes().transpose()))
+        });
+        let found = found.unwrap_or_else(|| panic!("the manifest has no row `{row}`"));
+        assert_eq!(found, Ok(u128::try_from(stated(read)).ok()), "{row}: by hand {read}");
+        count += 1;
+    }
+    assert!(count >= 12, "there are {count}");
+}
+
+#[test]
 fn the_arithmetic_gives_the_results() {
     let text = text();
-    for (row, flops, bytes) in goldens(&text) {
-        for cell in [flops, bytes] {
+    for (row, cells) in tables(&text) {
+        for cell in cells {
             let Some((arithmetic, _)) = cell.rsplit_once('=') else { continue };
             assert_eq!(evaluated(arithmetic), stated(cell), "{row}: {cell}");
         }

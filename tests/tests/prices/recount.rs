@@ -50,13 +50,21 @@ impl<'c> View<'c> {
 
     /// The first level: every tensor by its effect.
     pub(crate) fn every_tensor(&self) -> i128 {
-        let count = |effect| match effect {
+        self.counted(|effect| match effect {
             Effect::Read | Effect::Write => 1,
             Effect::ReadWrite => 2,
             Effect::Alias => 0,
-        };
+        })
+    }
+
+    /// Every tensor that is written, whole.
+    fn every_written(&self) -> i128 {
+        self.counted(|effect| i128::from(matches!(effect, Effect::Write | Effect::ReadWrite)))
+    }
+
+    fn counted(&self, times: impl Fn(Effect) -> i128) -> i128 {
         let passed = self.0.tensors.iter().filter_map(|(name, tensor)| Some((name, tensor.as_ref()?)));
-        passed.map(|(name, tensor)| count(tensor.effect) * self.size(name)).sum()
+        passed.map(|(name, tensor)| times(tensor.effect) * self.size(name)).sum()
     }
 
     fn value(&self, name: &str) -> &'c Value {
@@ -229,6 +237,17 @@ pub(crate) fn recount(op: &str, v: &View<'_>) -> Option<i128> {
         "SpeculativeVerifyFwdOp" => speculative(v),
         _ => return None,
     })
+}
+
+/// Of these bytes, those that are written: a part of a tensor only where one is changed in place.
+pub(crate) fn recount_written(op: &str, v: &View<'_>) -> i128 {
+    match op {
+        "KvCacheAppendFwdOp" => v.distinct("slots") * (v.row("k_cache") + v.row("v_cache")),
+        "RopeQkInplaceFwdOp" => {
+            v.shape("q")[0] * (v.shape("q")[1] + v.shape("k")[1]) * v.int("rotary_dim") * v.width("q")
+        }
+        _ => v.every_written(),
+    }
 }
 
 /// Keys from the first that some query sees to the last.

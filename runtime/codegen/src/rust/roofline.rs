@@ -15,7 +15,7 @@ use super::stmt::{Stmt, bind, free_in, read_by, string};
 use super::tree::{Arms, branches, settle};
 use crate::layout::Doc;
 
-/// The bodies of `eval_roofline` and of `derived_read_bytes`, if there is one.
+/// The bodies of `eval_roofline` and of `read_bytes`, if there is one.
 pub(super) struct Roofline {
     pub(super) price: Vec<Stmt>,
     pub(super) reads: Option<Vec<Stmt>>,
@@ -30,10 +30,10 @@ pub(super) fn roofline(analysis: &EntryAnalysis, names: &Names) -> Result<Roofli
         let name = path.rsplit('.').next().unwrap_or(path);
         return Ok(Roofline {
             price: vec![
-                Stmt::line(format!("let (flops, bytes) = formulas::{name}(self.completed_call()?)?;")),
-                Stmt::line("Roofline::of(Self::ENTRY.0, flops, bytes)"),
+                Stmt::line(format!("let cost = formulas::{name}(self.completed_call()?)?;")),
+                Stmt::line("Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())"),
             ],
-            reads: None,
+            reads: Some(vec![Stmt::line(format!("Ok(Some(formulas::{name}(call)?.read))"))]),
         });
     }
     let (mut arms, mut reads): (Arms, Arms) = (Vec::new(), Vec::new());

@@ -72,8 +72,9 @@ impl<'f> Crate<'f> {
             let _ = writeln!(
                 library,
                 "    pub fn {name}(_: &tileops_ops::CheckedCall) -> \
-                 Result<(tileops_ops::Int, tileops_ops::Int), tileops_ops::OpError> {{\n        \
-                 Ok((tileops_ops::int(0), tileops_ops::int(0)))\n    }}"
+                 Result<tileops_ops::formulas::Cost, tileops_ops::OpError> {{\n        \
+                 let none = tileops_ops::int(0);\n        \
+                 Ok(tileops_ops::formulas::Cost {{ flops: none, read: none, written: none }})\n    }}"
             );
         }
         library.push_str(

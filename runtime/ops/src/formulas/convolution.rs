@@ -1,6 +1,6 @@
 //! Convolution: products with padding are none, and elements between windows are not read.
 
-use super::counts::{Axis, Price, axis, bytes_if_present, per_axis, product, spatial, width};
+use super::counts::{Axis, Costed, axis, bytes_if_present, cost, per_axis, product, spatial, width};
 use crate::{CheckedCall, Int, OpError, Value};
 
 /// The axes of a convolution's windows: `x [B, C, *extents]`, `weight [O, C / groups, *kernel]`, `y [B, O, *windows]`.
@@ -31,7 +31,7 @@ fn axes(call: &CheckedCall) -> Result<Vec<Axis>, OpError> {
 /// channel; the bias an output element.
 ///
 /// *Bytes.* The elements of the input that lie in some window, the elements of the kernel that meet one, bias and result.
-pub fn conv_roofline(call: &CheckedCall) -> Price {
+pub fn conv_roofline(call: &CheckedCall) -> Costed {
     let axes = axes(call)?;
     let (x, weight, y) = (call.tensor("x")?, call.tensor("weight")?, call.tensor("y")?);
     let pairs = |tensor: &[i128]| product(tensor.iter().copied().take(2));
@@ -40,7 +40,7 @@ pub fn conv_roofline(call: &CheckedCall) -> Price {
     let flops = 2 * images * pairs(&weight.shape) * product(axes.iter().map(|axis| axis.taps)) + bias;
     let read = pairs(&x.shape) * product(axes.iter().map(|axis| axis.read)) * width(call, "x")?;
     let kernel = pairs(&weight.shape) * product(axes.iter().map(|axis| axis.kernel)) * width(call, "weight")?;
-    Ok((flops, read + kernel + bytes_if_present(call, "bias")? + call.bytes("y")?))
+    cost(flops, read + kernel + bytes_if_present(call, "bias")?, call.bytes("y")?)
 }
 
 /// Transposed convolution: each element of the input adds to a window of the output.
@@ -52,7 +52,7 @@ pub fn conv_roofline(call: &CheckedCall) -> Price {
 ///
 /// *Bytes.* As the convolution with the two exchanged: of input and kernel what meets an element of the output; the result
 /// is written whole.
-pub fn conv_transpose_roofline(call: &CheckedCall) -> Price {
+pub fn conv_transpose_roofline(call: &CheckedCall) -> Costed {
     let (x, weight, y) = (call.tensor("x")?, call.tensor("weight")?, call.tensor("y")?);
     let (sources, kernels, targets) = (spatial(call, "x", 2)?, spatial(call, "weight", 2)?, spatial(call, "y", 2)?);
     let (mut taps, mut used, mut read) = (Int::from(1), Int::from(1), Int::from(1));
@@ -73,5 +73,5 @@ pub fn conv_transpose_roofline(call: &CheckedCall) -> Price {
     let flops = 2 * images * pairs(&weight.shape) * taps + bias;
     let read = pairs(&x.shape) * read * width(call, "x")?;
     let kernel = pairs(&weight.shape) * used * width(call, "weight")?;
-    Ok((flops, read + kernel + bytes_if_present(call, "bias")? + call.bytes("y")?))
+    cost(flops, read + kernel + bytes_if_present(call, "bias")?, call.bytes("y")?)
 }

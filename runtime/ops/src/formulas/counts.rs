@@ -2,10 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use super::Cost;
 use crate::{CheckedCall, Int, OpError, Value};
 
-/// What a formula gives: FLOPs and bytes.
-pub(super) type Price = Result<(Int, Int), OpError>;
+/// What a formula gives.
+pub(super) type Costed = Result<Cost, OpError>;
+
+/// What is computed, read and written.
+pub(super) fn cost(flops: Int, read: Int, written: Int) -> Costed {
+    Ok(Cost { flops, read, written })
+}
 
 /// The softmax of an attention, a score: scale, running maximum, subtraction, exponential, sum.
 pub(super) const SOFTMAX: i128 = 5;

@@ -1,6 +1,6 @@
 //! Tables: a row that several indices name is read once, and one that none names is not read.
 
-use super::counts::{Price, bytes_of, distinct, width};
+use super::counts::{Costed, bytes_of, cost, distinct, width};
 use crate::{CheckedCall, Int, OpError};
 
 /// The rows of `table` that `ids` names, in bytes; a row has the extents behind the first.
@@ -14,9 +14,9 @@ fn rows(call: &CheckedCall, ids: &str, table: &str) -> Result<Int, OpError> {
 /// `ids [B, S]`, `table [V, H]`, `y [B, S, H]`; parameter `scale` or none.
 ///
 /// *FLOPs.* The scale, where there is one. *Bytes.* Ids and result once; the table's rows that some id names.
-pub fn embedding_roofline(call: &CheckedCall) -> Price {
+pub fn embedding_roofline(call: &CheckedCall) -> Costed {
     let flops = if call.present("scale")? { call.tensor("y")?.numel() } else { Int::from(0) };
-    Ok((flops, bytes_of(call, &["ids", "y"])? + rows(call, "ids", "table")?))
+    cost(flops, call.bytes("ids")? + rows(call, "ids", "table")?, call.bytes("y")?)
 }
 
 /// Rows of a table, reduced by bags of `K`.
@@ -24,10 +24,10 @@ pub fn embedding_roofline(call: &CheckedCall) -> Price {
 /// `ids [B, K]`, `table [V, H]`, `y [B, H]`; parameter `mode`.
 ///
 /// *FLOPs.* An addition or a comparison an element of a row; the mean divides each result. *Bytes.* As [`embedding_roofline`].
-pub fn embedding_bag_roofline(call: &CheckedCall) -> Price {
+pub fn embedding_bag_roofline(call: &CheckedCall) -> Costed {
     let (b, k, h) = (call.int("B")?, call.int("K")?, call.int("H")?);
     let mean = if call.str("mode")? == "mean" { b * h } else { Int::from(0) };
-    Ok((b * k * h + mean, bytes_of(call, &["ids", "y"])? + rows(call, "ids", "table")?))
+    cost(b * k * h + mean, call.bytes("ids")? + rows(call, "ids", "table")?, call.bytes("y")?)
 }
 
 /// The sum of a word's, a position's and a segment's row.
@@ -36,16 +36,16 @@ pub fn embedding_bag_roofline(call: &CheckedCall) -> Price {
 ///
 /// *FLOPs.* Two additions an element. *Bytes.* Ids, types and result once; the words and the segments that are named; the first
 /// `S` positions, if there is a sequence.
-pub fn bert_embedding_roofline(call: &CheckedCall) -> Price {
+pub fn bert_embedding_roofline(call: &CheckedCall) -> Costed {
     let (b, s, h) = (call.int("B")?, call.int("S")?, call.int("H")?);
     let positions = b.min(1) * s * h * width(call, "positions")?;
     let named = rows(call, "ids", "words")? + rows(call, "types", "segments")?;
-    Ok((2 * b * s * h, bytes_of(call, &["ids", "types", "y"])? + named + positions))
+    cost(2 * b * s * h, bytes_of(call, &["ids", "types"])? + named + positions, call.bytes("y")?)
 }
 
 /// Rows of a tensor's leading axis.
 ///
 /// `x [V, *L]`, `index [n]`, `y [n, *L]`. *FLOPs.* None. *Bytes.* Index and result once; the rows that are named.
-pub fn index_select_roofline(call: &CheckedCall) -> Price {
-    Ok((Int::from(0), bytes_of(call, &["index", "y"])? + rows(call, "index", "x")?))
+pub fn index_select_roofline(call: &CheckedCall) -> Costed {
+    cost(Int::from(0), call.bytes("index")? + rows(call, "index", "x")?, call.bytes("y")?)
 }

@@ -1,6 +1,6 @@
 //! Grouped contractions: a group, or an expert, without rows reads no matrix.
 
-use super::counts::{Price, bytes_of, number, segments, width};
+use super::counts::{Costed, bytes_of, cost, number, segments, width};
 use crate::{CheckedCall, Int, OpError, Value};
 
 /// How many segments have rows.
@@ -14,10 +14,10 @@ fn groups_with_rows(call: &CheckedCall) -> Result<Int, OpError> {
 ///
 /// *FLOPs.* `2 M N K`: every row meets one matrix. *Bytes.* Rows, offsets and result once, and the matrices of the groups
 /// that have rows.
-pub fn grouped_matmul_roofline(call: &CheckedCall) -> Price {
+pub fn grouped_matmul_roofline(call: &CheckedCall) -> Costed {
     let (m, n, k) = (call.int("M")?, call.int("N")?, call.int("K")?);
     let matrices = groups_with_rows(call)? * n * k * width(call, "weight")?;
-    Ok((2 * m * n * k, bytes_of(call, &["x", "offsets", "y"])? + matrices))
+    cost(2 * m * n * k, bytes_of(call, &["x", "offsets"])? + matrices, call.bytes("y")?)
 }
 
 /// The same of fp8 operands, with a scale for each row of `x` and each column of a matrix.
@@ -25,11 +25,12 @@ pub fn grouped_matmul_roofline(call: &CheckedCall) -> Price {
 /// `x_scale [M]`, `weight [G, N, K]`, `weight_scale [G, N]`.
 ///
 /// *FLOPs.* A result takes its row's and its column's scale: 2. *Bytes.* A matrix's scales are read with it.
-pub fn grouped_matmul_fp8_roofline(call: &CheckedCall) -> Price {
+pub fn grouped_matmul_fp8_roofline(call: &CheckedCall) -> Costed {
     let (m, n, k) = (call.int("M")?, call.int("N")?, call.int("K")?);
     let each = n * k * width(call, "weight")? + n * width(call, "weight_scale")?;
     let flops = 2 * m * n * k + 2 * m * n;
-    Ok((flops, bytes_of(call, &["x", "x_scale", "offsets", "y"])? + groups_with_rows(call)? * each))
+    let read = bytes_of(call, &["x", "x_scale", "offsets"])? + groups_with_rows(call)? * each;
+    cost(flops, read, call.bytes("y")?)
 }
 
 /// Rows that lie as `layout` says, each meeting its expert's matrix.
@@ -40,7 +41,7 @@ pub fn grouped_matmul_fp8_roofline(call: &CheckedCall) -> Price {
 ///
 /// *FLOPs.* `2 F W` a valid row. *Bytes.* Metadata and result once, the valid rows, and the matrices of the experts that
 /// have some.
-pub fn layout_grouped_matmul_roofline(call: &CheckedCall) -> Price {
+pub fn layout_grouped_matmul_roofline(call: &CheckedCall) -> Costed {
     let (w, f) = (call.int("W")?, call.int("F")?);
     let metadata = call.values("metadata")?;
     let layout = call.variant("layout")?;
@@ -69,6 +70,6 @@ pub fn layout_grouped_matmul_roofline(call: &CheckedCall) -> Price {
     }
     let valid: i128 = rows.iter().sum();
     let matrices = Int::from(rows.iter().filter(|&&rows| rows > 0).count()) * f * w * width(call, "weight")?;
-    let read = w * valid * width(call, "x")?;
-    Ok((2 * w * f * valid, bytes_of(call, &["metadata", "y"])? + read + matrices))
+    let rows = w * valid * width(call, "x")?;
+    cost(2 * w * f * valid, call.bytes("metadata")? + rows + matrices, call.bytes("y")?)
 }

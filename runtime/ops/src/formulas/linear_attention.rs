@@ -1,6 +1,6 @@
 //! Attention with a state of fixed size: by the token, or in chunks where the signature has a chunk size.
 
-use super::counts::{Price, bytes_if_present, bytes_of, number, segments};
+use super::counts::{Costed, bytes_if_present, bytes_of, cost, number, segments};
 use crate::{CheckedCall, Int, OpError};
 
 /// Gated linear attention, token by token.
@@ -12,12 +12,12 @@ use crate::{CheckedCall, Int, OpError};
 /// from zero, or from `initial`.
 ///
 /// *Bytes.* Each tensor once.
-pub fn gated_linear_attention_roofline(call: &CheckedCall) -> Price {
+pub fn gated_linear_attention_roofline(call: &CheckedCall) -> Costed {
     let (b, s, h) = (call.int("B")?, call.int("S")?, call.int("H")?);
     let (k, v) = (call.int("K")?, call.int("V")?);
     let passed = bytes_if_present(call, "offsets")? + bytes_if_present(call, "initial")?;
-    let bytes = bytes_of(call, &["q", "k", "v", "gate", "o", "final"])? + passed;
-    Ok((b * s * h * (5 * k * v + 2 * k), bytes))
+    let read = bytes_of(call, &["q", "k", "v", "gate"])? + passed;
+    cost(b * s * h * (5 * k * v + 2 * k), read, bytes_of(call, &["o", "final"])?)
 }
 
 /// The lengths of the chunks of the sequences that `offsets` bounds: whole ones, and a shorter one at a sequence's end.
@@ -41,15 +41,15 @@ fn chunks(call: &CheckedCall) -> Result<Vec<(i128, i128)>, OpError> {
 /// gave (`2 c K V`); the state's decay (`K V`) and the keys' share of it (`2 c K V`).
 ///
 /// *Bytes.* Each tensor once.
-pub fn chunk_gated_linear_attention_roofline(call: &CheckedCall) -> Price {
+pub fn chunk_gated_linear_attention_roofline(call: &CheckedCall) -> Costed {
     let (h, k, v) = (call.int("H")?, call.int("K")?, call.int("V")?);
     let each = |(c, count): (i128, i128)| {
         let pairs = Int::from(c) * (c + 1);
         count * (pairs * (k + v) + c * (7 * k + 4 * k * v) + k * v)
     };
     let flops: Int = h * chunks(call)?.into_iter().map(each).sum::<Int>();
-    let bytes = bytes_of(call, &["q", "k", "v", "gate", "offsets", "chunks", "o", "final"])?;
-    Ok((flops, bytes + bytes_if_present(call, "initial")?))
+    let read = bytes_of(call, &["q", "k", "v", "gate", "offsets", "chunks"])? + bytes_if_present(call, "initial")?;
+    cost(flops, read, bytes_of(call, &["o", "final"])?)
 }
 
 /// The gated delta rule in chunks: a token's update subtracts what the state recalls of its key, so that the updates of a
@@ -68,7 +68,7 @@ pub fn chunk_gated_linear_attention_roofline(call: &CheckedCall) -> Price {
 /// - the state: its decay (`K V`), the keys' decay to the chunk's end (`2 c + c K`), the updates (`2 c K V`).
 ///
 /// *Bytes.* Each tensor once.
-pub fn gated_delta_rule_chunk_roofline(call: &CheckedCall) -> Price {
+pub fn gated_delta_rule_chunk_roofline(call: &CheckedCall) -> Costed {
     let (h, g, k, v) = (call.int("H")?, call.int("G")?, call.int("K")?, call.int("V")?);
     let each = |(c, count): (i128, i128)| {
         let c = Int::from(c);
@@ -79,6 +79,6 @@ pub fn gated_delta_rule_chunk_roofline(call: &CheckedCall) -> Price {
         count * (g * query_head + h * value_head)
     };
     let flops: Int = chunks(call)?.into_iter().map(each).sum();
-    let bytes = bytes_of(call, &["q", "k", "v", "g", "beta", "offsets", "chunks", "o", "final"])?;
-    Ok((flops, bytes))
+    let read = bytes_of(call, &["q", "k", "v", "g", "beta", "offsets", "chunks"])?;
+    cost(flops, read, bytes_of(call, &["o", "final"])?)
 }

@@ -7,7 +7,8 @@
 //! The conventions: a multiply-add is 2; a comparison that selects is 1; a transcendental function is 1; an accumulation
 //! starts from its neutral element, and so is one operation an element. An input that is read in part counts the distinct
 //! elements that are read, however many windows, queries or requests read them; an input that the algorithm does not read
-//! counts nothing; an output is written once.
+//! counts nothing; an output is written once. Reads and writes are stated apart ([`Cost`]), so that a formula is also its op's
+//! read half.
 
 use crate::{CheckedCall, Int, OpError};
 
@@ -24,8 +25,26 @@ mod rope;
 mod sampling;
 mod sparse;
 
-/// A roofline: the FLOPs and the bytes of a checked call.
-pub type Formula = fn(&CheckedCall) -> Result<(Int, Int), OpError>;
+/// What a call costs: the price of its op, with the two directions of its traffic apart.
+#[derive(Debug, Clone, Copy)]
+pub struct Cost {
+    /// The least arithmetic of the algorithm.
+    pub flops: Int,
+    /// The bytes that it reads: the read half that the audit holds against hardware counters.
+    pub read: Int,
+    /// The bytes that it writes.
+    pub written: Int,
+}
+
+impl Cost {
+    /// The least traffic: what is read and what is written.
+    pub fn bytes(&self) -> Int {
+        self.read + self.written
+    }
+}
+
+/// A roofline: what a checked call costs.
+pub type Formula = fn(&CheckedCall) -> Result<Cost, OpError>;
 
 macro_rules! formulas {
     ($($module:ident: $($name:ident),*;)*) => {

@@ -1,6 +1,6 @@
 //! Mixture of experts. Each stage is priced as the op that runs it alone.
 
-use super::counts::{Price, bytes_if_present, bytes_of, distinct, number, width};
+use super::counts::{Costed, bytes_if_present, bytes_of, cost, distinct, number, width};
 use crate::{CheckedCall, Int, OpError};
 
 /// The stages of a token's `K` experts, `rows` rows in all: gate and up (`4 F H` a row), the gated activation (6 an element: 5
@@ -16,11 +16,11 @@ fn stages(rows: Int, h: Int, f: Int) -> Int {
 /// *FLOPs.* Of `N K` rows: the two grouped contractions, the gated activation between them, the weighted combine.
 ///
 /// *Bytes.* Rows, weights, ids and result once; the matrices of the experts that `ids` names.
-pub fn expert_mlp_roofline(call: &CheckedCall) -> Price {
+pub fn expert_mlp_roofline(call: &CheckedCall) -> Costed {
     let (n, h, f, k) = (call.int("N")?, call.int("H")?, call.int("F")?, call.int("K")?);
     let experts = distinct(call.values("ids")?.iter().copied());
     let each = f * h * (2 * width(call, "gate_up")? + width(call, "down")?);
-    Ok((stages(n * k, h, f), bytes_of(call, &["x", "weights", "ids", "y"])? + experts * each))
+    cost(stages(n * k, h, f), bytes_of(call, &["x", "weights", "ids"])? + experts * each, call.bytes("y")?)
 }
 
 /// The same on fp8 matrices with a scale for each block.
@@ -30,7 +30,7 @@ pub fn expert_mlp_roofline(call: &CheckedCall) -> Price {
 /// *FLOPs.* A result takes its partial sum of each block of the contracted width with a product and an addition.
 ///
 /// *Bytes.* An expert's scales are read with it.
-pub fn expert_mlp_fp8_roofline(call: &CheckedCall) -> Price {
+pub fn expert_mlp_fp8_roofline(call: &CheckedCall) -> Costed {
     let (n, h, f, k) = (call.int("N")?, call.int("H")?, call.int("F")?, call.int("K")?);
     let (e, block) = (call.int("E")?, call.int("block")?);
     let experts = distinct(call.values("ids")?.iter().copied());
@@ -39,7 +39,7 @@ pub fn expert_mlp_fp8_roofline(call: &CheckedCall) -> Price {
     // Every expert has as many scales as any other.
     let scales = bytes_of(call, &["gate_up_scale", "down_scale"])?.floor_div(e.max(1));
     let flops = stages(n * k, h, f) + n * k * scaled;
-    Ok((flops, bytes_of(call, &["x", "weights", "ids", "y"])? + experts * (each + scales)))
+    cost(flops, bytes_of(call, &["x", "weights", "ids"])? + experts * (each + scales), call.bytes("y")?)
 }
 
 /// A whole layer: routing by the logits, the experts, the weighted sum, and a shared expert where there is one.
@@ -52,20 +52,20 @@ pub fn expert_mlp_fp8_roofline(call: &CheckedCall) -> Price {
 ///
 /// *Bytes.* Which experts are read is decided inside the call. Where the `experts` stage completed, its `ids` say; where
 /// nothing says, at least `top_k` are read, if there is a token. What passes between the stages counts nothing.
-pub fn fused_moe_roofline(call: &CheckedCall) -> Price {
+pub fn fused_moe_roofline(call: &CheckedCall) -> Costed {
     let (n, h, f, e) = (call.int("N")?, call.int("H")?, call.int("F")?, call.int("E")?);
     let k = call.int("top_k")?;
     let score = if call.str("score")? == "softmax" { 5 } else { 4 };
     let normalized = if call.bool("normalize")? { 2 * n * k } else { Int::from(0) };
     let mut flops = n * e * (score + k) + normalized + stages(n * k, h, f);
     let each = f * h * (2 * width(call, "gate_up")? + width(call, "down")?);
-    let mut bytes = bytes_of(call, &["x", "logits", "y"])? + routed_experts(call)? * each;
+    let mut read = bytes_of(call, &["x", "logits"])? + routed_experts(call)? * each;
     if call.present("shared_gate_up")? {
         let s = call.int("S")?;
         flops = flops + n * (6 * h * s + 6 * s + h);
-        bytes = bytes + bytes_if_present(call, "shared_gate_up")? + bytes_if_present(call, "shared_down")?;
+        read = read + bytes_if_present(call, "shared_gate_up")? + bytes_if_present(call, "shared_down")?;
     }
-    Ok((flops, bytes))
+    cost(flops, read, call.bytes("y")?)
 }
 
 /// How many experts the call reads: those that its stages' ids name, or the fewest that any routing names.
@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn bytes(call: &CheckedCall) -> i128 {
-        fused_moe_roofline(call).expect("the call has all of it").1.get().expect("it is small")
+        fused_moe_roofline(call).expect("the call has all of it").bytes().get().expect("it is small")
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::counts::{Price, SOFTCAP, SOFTMAX, bytes_of, number, optional, seen, segments, union, width};
+use super::counts::{Costed, SOFTCAP, SOFTMAX, bytes_of, cost, number, optional, seen, segments, union, width};
 use crate::{CheckedCall, Int, OpError};
 
 /// What a call reads of the pages: distinct slots of the pool, and entries of the table.
@@ -52,7 +52,7 @@ fn pages(call: &CheckedCall, page_size: i128, ranges: &[(i128, i128)]) -> Result
 ///
 /// *Bytes.* Queries, lengths and output once; of the table the entries of pages that are seen; of the pool the distinct
 /// slots behind them, `G` heads of `D` numbers of keys and of values each.
-pub fn paged_decode_roofline(call: &CheckedCall) -> Price {
+pub fn paged_decode_roofline(call: &CheckedCall) -> Costed {
     let (b, h, g, d) = (call.int("B")?, call.int("H")?, call.int("G")?, call.int("D")?);
     let window = optional(call, "window")?;
     let softcap = if call.present("softcap")? { SOFTCAP } else { 0 };
@@ -62,11 +62,11 @@ pub fn paged_decode_roofline(call: &CheckedCall) -> Price {
         .map(|&length| (i128::from(length).saturating_sub(window.unwrap_or(length.into())).max(0), length.into()))
         .collect();
     let scores: i128 = ranges.iter().map(|(lo, hi)| hi - lo).sum();
-    let read = pages(call, number(call, "page_size")?, &ranges)?;
+    let seen = pages(call, number(call, "page_size")?, &ranges)?;
     let flops = h * (scores * (4 * d + SOFTMAX + softcap) + b * d);
-    let pool = g * d * read.slots * (width(call, "k_pages")? + width(call, "v_pages")?);
-    let table = Int::from(read.entries * width(call, "page_table")?);
-    Ok((flops, bytes_of(call, &["q", "kv_lengths", "o"])? + table + pool))
+    let pool = g * d * seen.slots * (width(call, "k_pages")? + width(call, "v_pages")?);
+    let table = Int::from(seen.entries * width(call, "page_table")?);
+    cost(flops, bytes_of(call, &["q", "kv_lengths"])? + table + pool, call.bytes("o")?)
 }
 
 /// Paged prefill attention: packed new tokens of each request, behind what its pages already hold; the pages hold the new
@@ -77,7 +77,7 @@ pub fn paged_decode_roofline(call: &CheckedCall) -> Price {
 /// *FLOPs.* A request of `n` new tokens behind `c` cached ones is causal attention of `n` queries over `c + n` keys.
 ///
 /// *Bytes.* As paged decode; a request without new tokens reads no page.
-pub fn paged_prefill_roofline(call: &CheckedCall) -> Price {
+pub fn paged_prefill_roofline(call: &CheckedCall) -> Costed {
     let (n, h, g, d) = (call.int("N")?, call.int("H")?, call.int("G")?, call.int("D")?);
     let softcap = if call.present("softcap")? { SOFTCAP } else { 0 };
     let mut pairs = Int::from(0);
@@ -87,11 +87,11 @@ pub fn paged_prefill_roofline(call: &CheckedCall) -> Price {
         pairs = pairs + seen.pairs;
         ranges.push((0, seen.keys));
     }
-    let read = pages(call, number(call, "page_size")?, &ranges)?;
+    let seen = pages(call, number(call, "page_size")?, &ranges)?;
     let flops = h * (pairs * (4 * d + SOFTMAX + softcap) + n * d);
-    let pool = g * d * read.slots * (width(call, "k_pages")? + width(call, "v_pages")?);
-    let table = Int::from(read.entries * width(call, "page_table")?);
-    Ok((flops, bytes_of(call, &["q", "offsets", "cached_lengths", "o"])? + table + pool))
+    let pool = g * d * seen.slots * (width(call, "k_pages")? + width(call, "v_pages")?);
+    let table = Int::from(seen.entries * width(call, "page_table")?);
+    cost(flops, bytes_of(call, &["q", "offsets", "cached_lengths"])? + table + pool, call.bytes("o")?)
 }
 
 /// Latent attention in decoding, absorbed: a position of the cache holds `C` latent numbers, key and value of every head, and
@@ -103,15 +103,15 @@ pub fn paged_prefill_roofline(call: &CheckedCall) -> Price {
 /// divisions a row.
 ///
 /// *Bytes.* As paged decode; a slot is `C + R` numbers, read once for all heads, as key and as value.
-pub fn mla_paged_decode_roofline(call: &CheckedCall) -> Price {
+pub fn mla_paged_decode_roofline(call: &CheckedCall) -> Costed {
     let (b, h, c, r) = (call.int("B")?, call.int("H")?, call.int("C")?, call.int("R")?);
     let ranges: Vec<(i128, i128)> = call.values("kv_lengths")?.iter().map(|&length| (0, length.into())).collect();
     let scores: i128 = ranges.iter().map(|(_, hi)| hi).sum();
-    let read = pages(call, number(call, "page_size")?, &ranges)?;
+    let seen = pages(call, number(call, "page_size")?, &ranges)?;
     let flops = h * (scores * (2 * (c + r) + 2 * c + SOFTMAX) + b * c);
-    let pool = (c + r) * (read.slots * width(call, "cache")?);
-    let table = Int::from(read.entries * width(call, "page_table")?);
-    Ok((flops, bytes_of(call, &["q_latent", "q_rope", "kv_lengths", "o"])? + table + pool))
+    let pool = (c + r) * (seen.slots * width(call, "cache")?);
+    let table = Int::from(seen.entries * width(call, "page_table")?);
+    cost(flops, bytes_of(call, &["q_latent", "q_rope", "kv_lengths"])? + table + pool, call.bytes("o")?)
 }
 
 /// Cached keys and values copied out of their pages, packed.
@@ -120,7 +120,7 @@ pub fn mla_paged_decode_roofline(call: &CheckedCall) -> Price {
 ///
 /// *FLOPs.* None. *Bytes.* The rows' names and the outputs once; the table's entries that some row needs, and the distinct
 /// slots behind them. The offsets say nothing that the rows do not, and are not read.
-pub fn paged_gather_roofline(call: &CheckedCall) -> Price {
+pub fn paged_gather_roofline(call: &CheckedCall) -> Costed {
     let (g, d, page_size) = (call.int("G")?, call.int("D")?, number(call, "page_size")?);
     let table = call.values("page_table")?;
     let columns = call.tensor("page_table")?.shape.last().copied().unwrap_or(0);
@@ -140,5 +140,5 @@ pub fn paged_gather_roofline(call: &CheckedCall) -> Price {
     }
     let pool = g * d * Int::from(slots.len()) * (width(call, "k_pages")? + width(call, "v_pages")?);
     let table = Int::from(entries.len()) * width(call, "page_table")?;
-    Ok((Int::from(0), bytes_of(call, &["rows", "k", "v"])? + table + pool))
+    cost(Int::from(0), call.bytes("rows")? + table + pool, bytes_of(call, &["k", "v"])?)
 }

@@ -1,6 +1,6 @@
 //! Pooling: windows are cut at the edges, and elements between windows are not read.
 
-use super::counts::{Axis, Price, axis, bytes_of, per_axis, product, spatial, width};
+use super::counts::{Axis, Costed, axis, bytes_of, cost, per_axis, product, spatial, width};
 use crate::{CheckedCall, Int, OpError};
 
 /// The axes of a pooling's windows: `x [B, C, *extents]`, `y [B, C, *windows]`.
@@ -35,10 +35,10 @@ fn read(call: &CheckedCall, axes: &[Axis]) -> Result<Int, OpError> {
 /// *FLOPs.* A comparison for each element of the input in each window: padding is never the maximum.
 ///
 /// *Bytes.* The elements that lie in some window, and the outputs.
-pub fn max_pool_roofline(call: &CheckedCall) -> Price {
+pub fn max_pool_roofline(call: &CheckedCall) -> Costed {
     let axes = axes(call, true)?;
     let flops = planes(call)? * product(axes.iter().map(|axis| axis.taps));
-    Ok((flops, read(call, &axes)? + outputs(call)?))
+    cost(flops, read(call, &axes)?, outputs(call)?)
 }
 
 /// Average pooling in any number of axes.
@@ -46,10 +46,10 @@ pub fn max_pool_roofline(call: &CheckedCall) -> Price {
 /// *FLOPs.* An addition for each element of the input in each window, and a division a window, whatever the divisor counts.
 ///
 /// *Bytes.* As [`max_pool_roofline`].
-pub fn avg_pool_roofline(call: &CheckedCall) -> Price {
+pub fn avg_pool_roofline(call: &CheckedCall) -> Costed {
     let axes = axes(call, false)?;
     let flops = planes(call)? * product(axes.iter().map(|axis| axis.taps)) + call.tensor("y")?.numel();
-    Ok((flops, read(call, &axes)? + outputs(call)?))
+    cost(flops, read(call, &axes)?, outputs(call)?)
 }
 
 /// Elements of the adaptive windows along an axis: window `o` of `windows` over `extent` elements is
@@ -77,13 +77,13 @@ fn adaptive(call: &CheckedCall) -> Result<Int, OpError> {
 /// *FLOPs.* An addition for each element of each window, a division a window. Windows overlap where an axis does not divide.
 ///
 /// *Bytes.* Every element lies in a window; the outputs.
-pub fn adaptive_avg_pool_roofline(call: &CheckedCall) -> Price {
-    Ok((adaptive(call)? + call.tensor("y")?.numel(), call.bytes("x")? + outputs(call)?))
+pub fn adaptive_avg_pool_roofline(call: &CheckedCall) -> Costed {
+    cost(adaptive(call)? + call.tensor("y")?.numel(), call.bytes("x")?, outputs(call)?)
 }
 
 /// Adaptive maximum pooling over the last two axes: a comparison for each element of each window.
-pub fn adaptive_max_pool_roofline(call: &CheckedCall) -> Price {
-    Ok((adaptive(call)?, call.bytes("x")? + outputs(call)?))
+pub fn adaptive_max_pool_roofline(call: &CheckedCall) -> Costed {
+    cost(adaptive(call)?, call.bytes("x")?, outputs(call)?)
 }
 
 /// What the call emits.

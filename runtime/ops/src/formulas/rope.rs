@@ -1,6 +1,6 @@
 //! Rotary embeddings by position.
 
-use super::counts::{Price, distinct, width};
+use super::counts::{Costed, cost, distinct, width};
 use crate::CheckedCall;
 
 /// Queries and keys of packed tokens, rotated where they lie by a table that has a row a position.
@@ -11,9 +11,9 @@ use crate::CheckedCall;
 ///
 /// *Bytes.* The rotated columns of queries and keys twice, the others not at all; the positions; the table's rows that some
 /// position names.
-pub fn rope_positions_roofline(call: &CheckedCall) -> Price {
+pub fn rope_positions_roofline(call: &CheckedCall) -> Costed {
     let (n, heads, rotated) = (call.int("N")?, call.int("H")? + call.int("G")?, call.int("rotary_dim")?);
-    let moved = 2 * n * heads * rotated * width(call, "q")?;
+    let columns = n * heads * rotated * width(call, "q")?;
     let rows = distinct(call.values("positions")?.iter().copied()) * rotated * width(call, "table")?;
-    Ok((3 * n * heads * rotated, moved + rows + call.bytes("positions")?))
+    cost(3 * n * heads * rotated, columns + rows + call.bytes("positions")?, columns)
 }

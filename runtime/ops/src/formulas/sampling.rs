@@ -1,6 +1,6 @@
 //! Choosing tokens where what is read depends on draws.
 
-use super::counts::{Price, bytes_of, width};
+use super::counts::{Costed, bytes_of, cost, width};
 use crate::{CheckedCall, Int};
 
 /// Verification of `K` drafted tokens against a larger model's distributions.
@@ -13,7 +13,7 @@ use crate::{CheckedCall, Int};
 /// comparison), then a row of the target to draw from (a running sum and a comparison an element). One that refuses the first
 /// reads that token's row of both distributions (a subtraction, a maximum and a sum an element, then as before) and two draws. In
 /// between, each accepted token adds to the second. FLOPs and bytes take the lesser of the two each.
-pub fn speculative_verify_roofline(call: &CheckedCall) -> Price {
+pub fn speculative_verify_roofline(call: &CheckedCall) -> Costed {
     let (b, k, v) = (call.int("B")?, call.int("K")?, call.int("V")?);
     let drafted = k.min(1);
     let probability = width(call, "target_probs")?;
@@ -23,5 +23,5 @@ pub fn speculative_verify_roofline(call: &CheckedCall) -> Price {
     let first =
         (2 * drafted + (2 + 3 * drafted) * v, (1 + drafted) * v * probability + (1 + drafted) * draw + drafted * token);
     let (flops, read): (Int, Int) = (all.0.min(first.0), all.1.min(first.1));
-    Ok((b * flops, b * read + bytes_of(call, &["tokens", "accepted"])?))
+    cost(b * flops, b * read, bytes_of(call, &["tokens", "accepted"])?)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::counts::{Price, SOFTMAX, bytes_of, number, union, width};
+use super::counts::{Costed, SOFTMAX, bytes_of, cost, number, union, width};
 use crate::{CheckedCall, Int};
 
 /// Attention of a packed causal batch over selected blocks of keys.
@@ -15,7 +15,7 @@ use crate::{CheckedCall, Int};
 ///
 /// *Bytes.* Queries, counts, offsets and output once; of the selection the entries that hold; of keys and values, for each
 /// group, the distinct positions that some token sees.
-pub fn block_sparse_attention_roofline(call: &CheckedCall) -> Price {
+pub fn block_sparse_attention_roofline(call: &CheckedCall) -> Costed {
     let (n, h, d) = (call.int("N")?, call.int("H")?, call.int("D")?);
     let (groups, most, size) = (number(call, "G")?, number(call, "K")?, number(call, "block_size")?);
     let (blocks, counts, offsets) = (call.values("blocks")?, call.values("counts")?, call.values("offsets")?);
@@ -45,8 +45,8 @@ pub fn block_sparse_attention_roofline(call: &CheckedCall) -> Price {
     let keys: i128 = seen.values().sum();
     let flops = h.floor_div(groups) * scores * (4 * d + SOFTMAX) + n * h * d;
     let selection = Int::from(entries * width(call, "blocks")?);
-    let read = d * keys * (width(call, "k")? + width(call, "v")?);
-    Ok((flops, bytes_of(call, &["q", "counts", "offsets", "o"])? + selection + read))
+    let keys_read = d * keys * (width(call, "k")? + width(call, "v")?);
+    cost(flops, bytes_of(call, &["q", "counts", "offsets"])? + selection + keys_read, call.bytes("o")?)
 }
 
 /// Attention over the latent positions that an indexer kept.
@@ -57,13 +57,13 @@ pub fn block_sparse_attention_roofline(call: &CheckedCall) -> Price {
 /// *FLOPs.* A head and a kept position: `2 D + 2 value_width + 5`; `value_width` divisions a row.
 ///
 /// *Bytes.* Queries, selection and output once; of the cache the distinct positions that some query kept.
-pub fn topk_sparse_attention_roofline(call: &CheckedCall) -> Price {
+pub fn topk_sparse_attention_roofline(call: &CheckedCall) -> Costed {
     let (b, s, h, d) = (call.int("B")?, number(call, "S")?, call.int("H")?, call.int("D")?);
     let (l, k, v) = (number(call, "L")?, number(call, "K")?, call.int("value_width")?);
     let (kept, distinct) = selected(call.values("selected")?, s * k, l);
     let flops = h * (kept * (2 * d + 2 * v + SOFTMAX) + b * s * v);
-    let read = d * distinct * width(call, "kv")?;
-    Ok((flops, bytes_of(call, &["q", "selected", "o"])? + read))
+    let keys_read = d * distinct * width(call, "kv")?;
+    cost(flops, bytes_of(call, &["q", "selected"])? + keys_read, call.bytes("o")?)
 }
 
 /// Attention over chosen positions of each request's own keys.
@@ -72,13 +72,13 @@ pub fn topk_sparse_attention_roofline(call: &CheckedCall) -> Price {
 ///
 /// *FLOPs.* A head and a position: `4 D + 5`; `D` divisions a row. *Bytes.* Queries, positions and output once; of keys and
 /// values the distinct positions that some query chose, with all their heads.
-pub fn sparse_positions_roofline(call: &CheckedCall) -> Price {
+pub fn sparse_positions_roofline(call: &CheckedCall) -> Costed {
     let (b, s, h) = (call.int("B")?, number(call, "S")?, call.int("H")?);
     let (g, d, p, k) = (call.int("G")?, call.int("D")?, number(call, "P")?, number(call, "K")?);
     let (kept, distinct) = selected(call.values("positions")?, s * k, p);
     let flops = h * (kept * (4 * d + SOFTMAX) + b * s * d);
-    let read = g * d * distinct * (width(call, "k")? + width(call, "v")?);
-    Ok((flops, bytes_of(call, &["q", "positions", "o"])? + read))
+    let keys_read = g * d * distinct * (width(call, "k")? + width(call, "v")?);
+    cost(flops, bytes_of(call, &["q", "positions"])? + keys_read, call.bytes("o")?)
 }
 
 /// How many entries name a position below `extent`, and how many positions they name, each `each` entries being of one
@@ -101,11 +101,11 @@ fn selected(values: &[i64], each: i128, extent: i128) -> (i128, Int) {
 /// `q [C, D]`, `k [N, D]`, `starts` and `ends [C]`; `scores [C, N]` is written whole, minus infinity where there is no score.
 ///
 /// *FLOPs.* `2 D` a score. *Bytes.* Queries, both bounds and scores once; the keys that lie in some window.
-pub fn key_windows_roofline(call: &CheckedCall) -> Price {
+pub fn key_windows_roofline(call: &CheckedCall) -> Costed {
     let d = call.int("D")?;
     let windows: Vec<(i128, i128)> =
         call.values("starts")?.iter().zip(call.values("ends")?).map(|(&lo, &hi)| (lo.into(), hi.into())).collect();
     let scores: i128 = windows.iter().map(|(lo, hi)| (hi - lo).max(0)).sum();
-    let read = d * union(windows) * width(call, "k")?;
-    Ok((2 * d * scores, bytes_of(call, &["q", "starts", "ends", "scores"])? + read))
+    let keys_read = d * union(windows) * width(call, "k")?;
+    cost(2 * d * scores, bytes_of(call, &["q", "starts", "ends"])? + keys_read, call.bytes("scores")?)
 }

@@ -131,8 +131,12 @@ impl Op for AttentionFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::attention_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::attention_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::attention_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -226,8 +230,12 @@ impl Op for VarlenAttentionFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::varlen_attention_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::varlen_attention_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::varlen_attention_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -376,7 +384,7 @@ impl Op for AttentionBwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("do")?
             + call.bytes("q")?
             + call.bytes("k")?
@@ -532,7 +540,7 @@ impl Op for Fp8AttentionFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")?
             + call.bytes("k")?
             + call.bytes("v")?
@@ -634,7 +642,7 @@ impl Op for MergeAttentionStatesFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("o_a")? + call.bytes("lse_a")? + call.bytes("o_b")? + call.bytes("lse_b")?;
         Ok(Some(read))
     }
@@ -761,8 +769,12 @@ impl Op for PagedDecodeAttentionFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::paged_decode_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::paged_decode_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::paged_decode_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -883,8 +895,12 @@ impl Op for PagedPrefillAttentionFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::paged_prefill_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::paged_prefill_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::paged_prefill_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -983,8 +999,12 @@ impl Op for MlaPagedDecodeFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::mla_paged_decode_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::mla_paged_decode_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::mla_paged_decode_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -1218,8 +1238,12 @@ impl Op for PagedKvCacheGatherFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::paged_gather_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::paged_gather_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::paged_gather_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -1456,8 +1480,12 @@ impl Op for RopeQkInplaceFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::rope_positions_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::rope_positions_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::rope_positions_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -1633,7 +1661,7 @@ impl Op for AxialRopeQkFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")? + call.bytes("k")? + call.bytes("table")?;
         Ok(Some(read))
     }
@@ -1748,8 +1776,12 @@ impl Op for BlockSparseAttentionFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::block_sparse_attention_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::block_sparse_attention_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::block_sparse_attention_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -1838,8 +1870,12 @@ impl Op for TopkSparseAttentionFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::topk_sparse_attention_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::topk_sparse_attention_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::topk_sparse_attention_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -1940,8 +1976,12 @@ impl Op for SparsePositionsDecodeFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::sparse_positions_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::sparse_positions_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::sparse_positions_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -2040,7 +2080,7 @@ impl Op for IndexerScoresFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")? + call.bytes("k")? + call.bytes("k_scale")? + call.bytes("weights")?;
         Ok(Some(read))
     }
@@ -2134,8 +2174,12 @@ impl Op for KeyWindowScoresFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::key_windows_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::key_windows_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::key_windows_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {

@@ -136,8 +136,12 @@ impl Op for Conv2dFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::conv_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::conv_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::conv_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -268,8 +272,12 @@ impl Op for Conv1dFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::conv_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::conv_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::conv_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -435,8 +443,12 @@ impl Op for Conv3dFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::conv_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::conv_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::conv_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -598,8 +610,12 @@ impl Op for ConvTranspose2dFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::conv_transpose_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::conv_transpose_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::conv_transpose_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -703,7 +719,7 @@ impl Op for CausalConv1dFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")?;
         let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
         Ok(Some(read))
@@ -816,7 +832,7 @@ impl Op for CausalConv1dUpdateFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("state")? + call.bytes("weight")?;
         let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
         Ok(Some(read))
@@ -893,7 +909,7 @@ impl Op for NearestUpsample2dFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }

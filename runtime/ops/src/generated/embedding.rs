@@ -58,8 +58,12 @@ impl Op for EmbeddingFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::embedding_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::embedding_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::embedding_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -131,8 +135,12 @@ impl Op for EmbeddingBagFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::embedding_bag_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::embedding_bag_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::embedding_bag_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -218,8 +226,12 @@ impl Op for BertEmbeddingFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::bert_embedding_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::bert_embedding_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::bert_embedding_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -286,8 +298,12 @@ impl Op for IndexSelectFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::index_select_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::index_select_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::index_select_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {

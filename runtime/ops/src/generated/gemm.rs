@@ -81,7 +81,7 @@ impl Op for MatmulFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -170,7 +170,7 @@ impl Op for LinearFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")?;
         let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
         Ok(Some(read))
@@ -248,7 +248,7 @@ impl Op for BatchedMatmulFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -372,7 +372,7 @@ impl Op for ScaledMatmulFp8FwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")? + call.bytes("scale_a")? + call.bytes("scale_b")?;
         let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
         Ok(Some(read))
@@ -484,7 +484,7 @@ impl Op for MatmulInt4WeightFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("packed")? + call.bytes("scale")? + call.bytes("zero")?;
         Ok(Some(read))
     }
@@ -559,8 +559,12 @@ impl Op for GroupedMatmulFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::grouped_matmul_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::grouped_matmul_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::grouped_matmul_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -747,7 +751,7 @@ impl Op for GateUpMatmulFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("gate")? + call.bytes("up")?;
         Ok(Some(read))
     }
@@ -827,7 +831,7 @@ impl Op for GroupedMatmulWgradOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("dy")? + call.bytes("offsets")?;
         Ok(Some(read))
     }
@@ -904,7 +908,7 @@ impl Op for OuterProductMeanFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -1009,7 +1013,7 @@ impl Op for BlockScaledMatmulFp8FwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("scale_a")? + call.bytes("b")? + call.bytes("scale_b")?;
         Ok(Some(read))
     }
@@ -1122,7 +1126,7 @@ impl Op for MatmulInt8FwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         let read = if !call.present("scale_a")? {
             read
@@ -1220,7 +1224,7 @@ impl Op for MatmulInt8WeightFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")? + call.bytes("scale")?;
         let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
         Ok(Some(read))
@@ -1324,7 +1328,7 @@ impl Op for MatmulMxfp4WeightFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("packed")? + call.bytes("scale")?;
         let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
         Ok(Some(read))
@@ -1435,7 +1439,7 @@ impl Op for BatchedMatmulFp8FwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")? + call.bytes("scale_a")? + call.bytes("scale_b")?;
         Ok(Some(read))
     }
@@ -1530,8 +1534,12 @@ impl Op for GroupedMatmulFp8FwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::grouped_matmul_fp8_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::grouped_matmul_fp8_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::grouped_matmul_fp8_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {

@@ -191,8 +191,12 @@ impl Op for GatedLinearAttentionFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::gated_linear_attention_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::gated_linear_attention_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::gated_linear_attention_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -324,7 +328,7 @@ impl Op for ChunkScanFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("dt")? + call.bytes("a")? + call.bytes("b")? + call.bytes("c")?;
         Ok(Some(read))
     }
@@ -443,8 +447,12 @@ impl Op for ChunkGatedLinearAttentionFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::chunk_gated_linear_attention_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::chunk_gated_linear_attention_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::chunk_gated_linear_attention_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -568,7 +576,7 @@ impl Op for RetentionFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")? + call.bytes("k")? + call.bytes("v")? + call.bytes("decay")?;
         Ok(Some(read))
     }
@@ -693,8 +701,12 @@ impl Op for GatedDeltaRuleChunkFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::gated_delta_rule_chunk_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::gated_delta_rule_chunk_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::gated_delta_rule_chunk_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -818,7 +830,7 @@ impl Op for GatedDeltaRuleStepFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")?
             + call.bytes("k")?
             + call.bytes("v")?
@@ -945,7 +957,7 @@ impl Op for DeltaRuleFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")? + call.bytes("k")? + call.bytes("v")? + call.bytes("beta")?;
         let read = if !call.present("initial")? { read } else { read + call.bytes("initial")? };
         Ok(Some(read))
@@ -1123,7 +1135,7 @@ impl Op for SelectiveScanFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("u")? + call.bytes("delta")? + call.bytes("a")? + call.bytes("b")? + call.bytes("c")?;
         let read = if !call.present("d")? { read } else { read + call.bytes("d")? };
         let read = if !call.present("z")? { read } else { read + call.bytes("z")? };
@@ -1262,7 +1274,7 @@ impl Op for StateUpdateFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("state")?
             + call.bytes("x")?
             + call.bytes("dt")?
@@ -1387,7 +1399,7 @@ impl Op for Wkv6FwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("r")?
             + call.bytes("k")?
             + call.bytes("v")?
@@ -1471,7 +1483,7 @@ impl Op for ChunkCumsumFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("g")? + call.bytes("offsets")?;
         Ok(Some(read))
     }
@@ -1567,7 +1579,7 @@ impl Op for ChunkMeanPoolFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("k")? + call.bytes("offsets")? + call.bytes("chunks")?;
         Ok(Some(read))
     }

@@ -105,7 +105,7 @@ impl Op for TopkRouterFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("logits")?;
         let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
         Ok(Some(read))
@@ -229,7 +229,7 @@ impl Op for ExpertGatherFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("ids")?;
         Ok(Some(read))
     }
@@ -328,8 +328,12 @@ impl Op for ExpertMlpFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::expert_mlp_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::expert_mlp_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::expert_mlp_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -615,8 +619,12 @@ impl Op for LayoutGroupedMatmulFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::layout_grouped_matmul_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::layout_grouped_matmul_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::layout_grouped_matmul_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -742,8 +750,12 @@ impl Op for ExpertMlpFp8FwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::expert_mlp_fp8_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::expert_mlp_fp8_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::expert_mlp_fp8_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -873,8 +885,12 @@ impl Op for FusedMoeFwdOp {
     }
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
-        let (flops, bytes) = formulas::fused_moe_roofline(self.completed_call()?)?;
-        Roofline::of(Self::ENTRY.0, flops, bytes)
+        let cost = formulas::fused_moe_roofline(self.completed_call()?)?;
+        Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
+    }
+
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+        Ok(Some(formulas::fused_moe_roofline(call)?.read))
     }
 
     fn declared(&self) -> Declared {
@@ -993,7 +1009,7 @@ impl Op for GroupedTopkRouterFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("logits")? + call.bytes("bias")?;
         Ok(Some(read))
     }
@@ -1069,7 +1085,7 @@ impl Op for ExpertCountsFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("ids")?;
         Ok(Some(read))
     }
@@ -1162,7 +1178,7 @@ impl Op for ExpertCombineFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("rows")? + call.bytes("weights")? + call.bytes("places")?;
         let read = if !call.present("shared")? { read } else { read + call.bytes("shared")? };
         Ok(Some(read))
@@ -1247,7 +1263,7 @@ impl Op for ExpertPermuteFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("ids")?;
         Ok(Some(read))
     }
@@ -1322,7 +1338,7 @@ impl Op for LoadBalanceLossFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("probs")? + call.bytes("ids")?;
         Ok(Some(read))
     }

@@ -75,7 +75,7 @@ impl Op for RmsNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         let read = if !call.present("weight")? { read } else { read + call.bytes("weight")? };
         Ok(Some(read))
@@ -181,7 +181,7 @@ impl Op for LayerNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         let read = if !call.present("weight")? { read } else { read + call.bytes("weight")? };
         let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
@@ -268,7 +268,7 @@ impl Op for AddRmsNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("residual")? + call.bytes("weight")?;
         Ok(Some(read))
     }
@@ -420,7 +420,7 @@ impl Op for BatchNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         let read = if call.present("running_mean")? {
             let read = read + call.bytes("running_mean")?;
@@ -541,7 +541,7 @@ impl Op for GroupNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         let read = if !call.present("weight")? {
             read
@@ -642,7 +642,7 @@ impl Op for AddLayerNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("residual")? + call.bytes("weight")? + call.bytes("bias")?;
         Ok(Some(read))
     }
@@ -726,7 +726,7 @@ impl Op for AdaLayerNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("shift")? + call.bytes("scale")?;
         Ok(Some(read))
     }
@@ -832,7 +832,7 @@ impl Op for GatedAdaLayerNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("branch")?
             + call.bytes("gate")?
             + call.bytes("shift")?
@@ -936,7 +936,7 @@ impl Op for InstanceNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         let read = if !call.present("weight")? {
             read
@@ -1017,7 +1017,7 @@ impl Op for GemmaRmsNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")?;
         Ok(Some(read))
     }
@@ -1109,7 +1109,7 @@ impl Op for QkRmsNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")? + call.bytes("k")? + call.bytes("q_weight")? + call.bytes("k_weight")?;
         Ok(Some(read))
     }
@@ -1207,7 +1207,7 @@ impl Op for GatedRmsNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("gate")? + call.bytes("weight")?;
         Ok(Some(read))
     }
@@ -1297,7 +1297,7 @@ impl Op for RmsNormQuantizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")?;
         let read = if !call.present("residual")? { read } else { read + call.bytes("residual")? };
         Ok(Some(read))
@@ -1369,7 +1369,7 @@ impl Op for L2NormalizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -1461,7 +1461,7 @@ impl Op for RmsNormBwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("dy")? + call.bytes("x")? + call.bytes("weight")? + call.bytes("rstd")?;
         Ok(Some(read))
     }
@@ -1561,7 +1561,7 @@ impl Op for LayerNormBwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read =
             call.bytes("dy")? + call.bytes("x")? + call.bytes("weight")? + call.bytes("mean")? + call.bytes("rstd")?;
         Ok(Some(read))

@@ -93,7 +93,7 @@ impl Op for SumFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -179,7 +179,7 @@ impl Op for AmaxFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -269,7 +269,7 @@ impl Op for ArgmaxFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -368,7 +368,7 @@ impl Op for AllFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -480,7 +480,7 @@ impl Op for MeanFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -574,7 +574,7 @@ impl Op for ProdFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -660,7 +660,7 @@ impl Op for AminFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -746,7 +746,7 @@ impl Op for MaxDimFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -836,7 +836,7 @@ impl Op for ArgminFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -935,7 +935,7 @@ impl Op for AnyFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -1025,7 +1025,7 @@ impl Op for CountNonzeroFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -1140,7 +1140,7 @@ impl Op for VarFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -1255,7 +1255,7 @@ impl Op for StdFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -1384,7 +1384,7 @@ impl Op for VarMeanFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -1545,7 +1545,7 @@ impl Op for VectorNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -1621,7 +1621,7 @@ impl Op for CumsumFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -1697,7 +1697,7 @@ impl Op for CumprodFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -1769,7 +1769,7 @@ impl Op for CummaxFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -1840,7 +1840,7 @@ impl Op for LogCumsumExpFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -1920,7 +1920,7 @@ impl Op for SegmentSumFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("starts")? + call.bytes("lengths_of")?;
         Ok(Some(read))
     }
@@ -1991,7 +1991,7 @@ impl Op for SoftmaxFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -2066,7 +2066,7 @@ impl Op for LogSoftmaxFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -2158,7 +2158,7 @@ impl Op for LogSumExpFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -2253,7 +2253,7 @@ impl Op for ScaledMaskedSoftmaxFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("scores")?;
         let read = if !call.present("mask")? { read } else { read + call.bytes("mask")? };
         Ok(Some(read))
@@ -2329,7 +2329,7 @@ impl Op for SoftmaxBwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn derived_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("dy")? + call.bytes("y")?;
         Ok(Some(read))
     }
