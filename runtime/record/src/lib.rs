@@ -8,6 +8,7 @@ mod read;
 mod record;
 pub mod stats;
 mod text;
+pub mod units;
 mod write;
 
 pub use extra::Extra;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use tileops_analyzer::workload::{Call, Effect};
+use tileops_record::units::si;
 
 use crate::exempt::Exemptions;
 use crate::ncu::{Profile, READ, WRITE};
@@ -11,7 +12,7 @@ pub const SHORT: f64 = 0.05;
 /// From more than this many times the declared reads on, the kernel reads far more than it had to.
 pub const FAR: f64 = 1.5;
 
-/// What a verdict on the read side rests on; it is stated with each.
+/// What every verdict on the read side rests on; each states its own part of it.
 pub const PREMISE: &str = "each kernel is replayed from cold caches, which can only add to the reads of an op of several \
     kernels, and every conforming kernel has to fetch what the formula charges";
 
@@ -57,6 +58,29 @@ impl Verdict {
             Verdict::Exempt => "EXEMPT",
             Verdict::Skipped => "SKIPPED",
             Verdict::Ok => "OK",
+        }
+    }
+
+    /// What the verdict rests on, in short; nothing where the reads were not judged. [`PREMISE`] is the whole of it.
+    pub fn premise(self) -> Option<&'static str> {
+        match self {
+            Verdict::Fail => Some(
+                "replay from cold caches can only add reads, and every conforming kernel has to fetch what the formula charges: \
+                 fewer reads mean that the formula charges too much",
+            ),
+            Verdict::Warn => Some(
+                "replay from cold caches can only add reads, and adds them where a call has several kernels: more reads refute no \
+                 formula",
+            ),
+            Verdict::Exempt => Some(
+                "that every conforming kernel has to fetch what the formula charges does not hold for these calls, by the \
+                 configuration: fewer reads refute no formula",
+            ),
+            Verdict::Ok => Some(
+                "replay from cold caches can only add reads, and every conforming kernel has to fetch what the formula charges; of a \
+                 call of several kernels, what replay adds may hide a shortfall",
+            ),
+            Verdict::Error | Verdict::NoVerdict | Verdict::Skipped => None,
         }
     }
 
@@ -122,8 +146,17 @@ pub struct Audited {
     pub why: String,
     /// The condition of the exemption that applied.
     pub exemption: Option<String>,
-    /// [`PREMISE`], where the verdict is one on the reads.
+    /// What the verdict rests on ([`Verdict::premise`]), where it is one on the reads.
     pub premise: Option<&'static str>,
+}
+
+impl Audited {
+    /// The share of the declared reads that was measured.
+    pub fn share(&self) -> Option<f64> {
+        self.read
+            .zip(self.declared_read.filter(|declared| *declared > 0))
+            .map(|(read, declared)| read / declared as f64)
+    }
 }
 
 /// Judges a row.
@@ -151,8 +184,7 @@ pub fn judge(row: &Row<'_>, exemptions: &Exemptions) -> Audited {
     let mut decide = |verdict: Verdict, why: String| {
         audited.verdict = verdict;
         audited.why = why;
-        audited.premise =
-            matches!(verdict, Verdict::Fail | Verdict::Warn | Verdict::Exempt | Verdict::Ok).then_some(PREMISE);
+        audited.premise = verdict.premise();
     };
     let Some(declared) = row.declared else {
         decide(Verdict::NoVerdict, "the op declares no read half: implement `eval_roofline_read_bytes()`".to_owned());
@@ -199,7 +231,8 @@ pub fn judge(row: &Row<'_>, exemptions: &Exemptions) -> Audited {
         return audited;
     };
     let share = read / declared as f64;
-    let compared = format!("{} of the declared {declared} bytes were read ({read:.0})", percent(share));
+    let compared =
+        format!("{:.1} % of the declared {} were read ({})", share * 100.0, si(declared as f64, "B"), si(read, "B"));
     if share >= 1.0 - SHORT {
         if share > FAR {
             decide(Verdict::Warn, format!("{compared}: several passes, or what replaying costs"));
@@ -217,10 +250,6 @@ pub fn judge(row: &Row<'_>, exemptions: &Exemptions) -> Audited {
         Err(why) => decide(Verdict::Error, format!("{compared}, and {why}")),
     }
     audited
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
 }
 
 /// The bytes of the tensors that the call reads, dtype carriers included.

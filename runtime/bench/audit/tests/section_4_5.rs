@@ -84,7 +84,7 @@ fn reads_that_far_exceed_it_are_a_warning() {
     let warned = run(measured("3,000,000"), Some(1_000_000), "");
     assert_eq!(
         warned.why,
-        "300.0 % of the declared 1000000 bytes were read (3000000): several passes, or what replaying costs"
+        "300.0 % of the declared 1.00 MB were read (3.00 MB): several passes, or what replaying costs"
     );
 }
 
@@ -97,7 +97,16 @@ fn the_write_side_is_measured_and_reported_and_never_judged() {
         assert_eq!(audited.declared_write, Some(1_000_000));
     }
     let text = report::text(&[run(measured("1,000,000"), Some(1_000_000), "")], &Exemptions::default());
-    assert!(text.contains("written: 400000 bytes, declared 1000000; not judged"), "{text}");
+    assert_eq!(
+        text.lines().skip(3).take(4).collect::<Vec<_>>(),
+        [
+            "    op           case              read  declared    share  kernels  written  declared",
+            "    WindowFwdOp  large-float16  1.00 MB   1.00 MB  100.0 %        1   400 kB   1.00 MB",
+            "",
+            "writes are reported and never judged: what still lies in the L2 cache at the end is not counted",
+        ],
+        "{text}"
+    );
     // A write that was not counted costs the verdict on the reads nothing.
     let unwritten = run(Run::Measured { profile: profile(&[("1,000,000", "n/a")]), calls: 1 }, Some(1_000_000), "");
     assert_eq!((unwritten.verdict, unwritten.written), (Verdict::Ok, None));
@@ -105,14 +114,23 @@ fn the_write_side_is_measured_and_reported_and_never_judged() {
 
 #[test]
 fn a_verdict_states_its_premise() {
-    for read in ["1", "1,000,000", "9,000,000"] {
-        assert_eq!(run(measured(read), Some(1_000_000), "").premise, Some(PREMISE));
+    let cold = |premise: &str| premise.contains("replay from cold caches can only add reads");
+    let fetched = |premise: &str| premise.contains("every conforming kernel has to fetch what the formula charges");
+    assert!(PREMISE.contains("cold caches") && fetched(PREMISE));
+    for (read, exempt, both, verdict) in [
+        ("1", "", (true, true), Verdict::Fail),
+        ("9,000,000", "", (true, false), Verdict::Warn),
+        ("1", EXEMPT, (false, true), Verdict::Exempt),
+        ("1,000,000", "", (true, true), Verdict::Ok),
+    ] {
+        let audited = run(measured(read), Some(1_000_000), exempt);
+        let premise = audited.premise.expect("a verdict on the reads has one");
+        assert_eq!((audited.verdict, (cold(premise), fetched(premise))), (verdict, both), "{premise}");
+        let text = report::text(&[audited], &Exemptions::from_yaml(EXEMPT).expect("a configuration"));
+        let stated = format!("  premise: {premise}");
+        assert_eq!(text.lines().nth(1), Some(&*stated), "right below its verdict: {text}");
     }
-    assert_eq!(run(measured("1"), Some(1_000_000), EXEMPT).premise, Some(PREMISE));
-    assert!(PREMISE.contains("cold caches") && PREMISE.contains("has to fetch what the formula charges"));
     assert_eq!(run(measured("1"), None, "").premise, None, "there is no verdict to state it with");
-    let text = report::text(&[run(measured("1"), Some(1_000_000), "")], &Exemptions::default());
-    assert!(text.contains(&format!("premise: {PREMISE}")), "{text}");
 }
 
 #[test]
@@ -305,13 +323,43 @@ fn a_report_has_the_worst_in_front_and_names_what_was_never_needed() {
     ];
     let exemptions = Exemptions::from_yaml(EXEMPT).expect("a configuration");
     let text = report::text(&rows, &exemptions);
-    assert!(text.starts_with("FAIL        WindowFwdOp large-float16: 0.0 % of the declared"), "{text}");
+    let verdicts = text.lines().filter(|line| !line.starts_with(' ') && line.contains(" row: "));
+    assert_eq!(
+        verdicts.collect::<Vec<_>>(),
+        [
+            "FAIL  1 row: fewer bytes were read than the formula declares, by over 5 %",
+            "SKIPPED  1 row: not run, or nothing to read",
+            "OK  1 row: what was read is what the formula declares",
+        ],
+        "{text}"
+    );
     assert!(
         text.contains("note: no row fell short where `present(window) and window < N` of WindowFwdOp holds"),
         "{text}"
     );
-    assert!(text.ends_with("3 rows: 1 FAIL, 1 SKIPPED, 1 OK\n"), "{text}");
+    assert!(text.ends_with("3 rows of 1 op: 1 FAIL, 1 SKIPPED, 1 OK\nnot passed: 1 FAIL\n"), "{text}");
     let json = report::json(&rows, &exemptions);
     assert_eq!(json["verdicts"]["FAIL"], 1);
-    assert_eq!((&json["rows"][1]["verdict"], &json["rows"][0]["premise"]), (&"FAIL".into(), &PREMISE.into()));
+    assert_eq!((&json["rows"][1]["verdict"], &json["premise"]), (&"FAIL".into(), &PREMISE.into()));
+    assert_eq!(json["rows"][0]["premise"], Verdict::Ok.premise().expect("a verdict on the reads has one"));
+}
+
+#[test]
+fn a_report_says_what_to_do_next_and_puts_the_farthest_first() {
+    let of = |case: &str, read: &str| Audited { case: case.to_owned(), ..run(measured(read), Some(1_000_000), "") };
+    let rows = [of("little", "1,600,000"), of("most", "40,000,000"), of("more", "2,000,000")];
+    let text = report::text(&rows, &Exemptions::default());
+    let next = text.lines().find_map(|line| line.strip_prefix("  next: ")).expect("a warning says what to do");
+    assert!(next.starts_with("of one kernel, look for what it reads more than once"), "{text}");
+    let cases = text.lines().filter_map(|line| line.strip_prefix("    WindowFwdOp  ")?.split_whitespace().next());
+    assert_eq!(cases.collect::<Vec<_>>(), ["most", "more", "little"], "{text}");
+    let exempt = run(measured("300,000"), Some(1_000_000), EXEMPT);
+    let text = report::text(&[exempt], &Exemptions::from_yaml(EXEMPT).expect("a configuration"));
+    let reason = "\n      when present(window) and window < N: Positions outside of the window are not loaded.\n";
+    assert!(text.contains(reason), "{text}");
+    let text = report::text(&[run(Run::Failed("the kernel hung".to_owned()), Some(9), "")], &Exemptions::default());
+    assert!(
+        text.contains("\n    op           case\n    WindowFwdOp  large-float16\n      the kernel hung\n"),
+        "{text}"
+    );
 }
