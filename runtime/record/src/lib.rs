@@ -3,7 +3,9 @@
 //! Benchmarks write records and know no GPU profile; the roofline tool reads them and knows no op. Both know this crate,
 //! and the schema that it declares (`docs/records.md`) is all that they share.
 
+mod brief;
 mod extra;
+mod form;
 mod read;
 mod record;
 pub mod stats;
@@ -12,7 +14,7 @@ pub mod units;
 mod write;
 
 pub use extra::Extra;
-pub use read::{Loaded, Problem, Reason, each, load};
+pub use read::{Loaded, Problem, Reason, each, each_brief, load};
 pub use record::{Clocks, Correctness, Device, Failure, Policy, Record, Run, SCHEMA, Tensor, Timing};
 pub use text::Text;
 pub use write::Writer;

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::Glob;
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use memchr::memchr_iter;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use walkdir::WalkDir;
 
+use crate::brief::{self, Before};
 use crate::record::{Device, Policy, Record, Run, SCHEMA};
 use crate::text::Text;
 
@@ -71,14 +73,29 @@ pub fn load(paths: &[PathBuf]) -> Loaded {
 
 /// Gives every record of `paths` to `map`, on as many threads as there are, and what it makes of them to `sink`, in the
 /// order of the files and their lines. No more than a few thousand records are in memory at a time.
-pub fn each<T: Send>(paths: &[PathBuf], map: impl Fn(Record) -> T + Sync, mut sink: impl FnMut(T)) -> Vec<Problem> {
+pub fn each<T: Send>(paths: &[PathBuf], map: impl Fn(Record) -> T + Sync, sink: impl FnMut(T)) -> Vec<Problem> {
+    each_chunk(paths, |chunk| parse_chunk(chunk, &map), sink)
+}
+
+/// As [`each`], for whoever prices records: of each, `map` is given which row it is (op, case, family, dtype, peer), what it
+/// costs (FLOPs, bytes, roof key) and how long it took on which device (source, device-busy time, excluded copies; the
+/// device's name). The other fields are checked and left out, which takes a fraction of the time.
+pub fn each_brief<T: Send>(paths: &[PathBuf], map: impl Fn(Record) -> T + Sync, sink: impl FnMut(T)) -> Vec<Problem> {
+    each_chunk(paths, |chunk| parse_briefly(chunk, &map), sink)
+}
+
+fn each_chunk<T: Send>(
+    paths: &[PathBuf],
+    parse: impl Fn(&Chunk) -> Parsed<T> + Sync,
+    mut sink: impl FnMut(T),
+) -> Vec<Problem> {
     let mut problems = Vec::new();
     for path in paths {
         match files(path) {
             Ok(found) => {
                 for file in found {
                     match open(&file) {
-                        Ok(reader) => read_lines(&file, reader, &map, &mut sink, &mut problems),
+                        Ok(reader) => read_lines(&file, reader, &parse, &mut sink, &mut problems),
                         Err(error) => problems.push(Problem { path: file, line: None, reason: error.into() }),
                     }
                 }
@@ -120,80 +137,126 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Reason> {
     if found.is_empty() { Err(Reason::Nothing) } else { Ok(found) }
 }
 
-fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
+fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
     let file = BufReader::with_capacity(1 << 16, File::open(path)?);
     if path.extension().is_some_and(|e| e == "zst") {
-        let decoder: Box<dyn Read> = Box::new(zstd::Decoder::new(file)?);
+        let decoder: Box<dyn Read + Send> = Box::new(zstd::Decoder::new(file)?);
         return Ok(Box::new(BufReader::with_capacity(1 << 16, decoder)));
     }
     Ok(Box::new(file))
 }
 
 /// Whole lines of a file.
+#[derive(Default)]
 struct Chunk {
     text: Vec<u8>,
     /// The number of its first line, from one.
     line: usize,
 }
 
+/// What a chunk gave: records, and what is wrong with which line.
+type Parsed<T> = (Vec<T>, Vec<(usize, Reason)>);
+
 /// How many bytes a chunk has, and then the rest of its last line.
 const CHUNK: usize = 1 << 18;
 /// How many chunks are parsed at a time.
 const CHUNKS: usize = 16;
 
-/// Reads the lines of one file. An empty line is nothing; a line that is no record is a problem of its own.
+/// The lines of a file, by chunks.
+struct Lines<R> {
+    reader: R,
+    /// The number of the next line.
+    line: usize,
+    /// Nothing is left, or nothing can be read any more.
+    ended: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Reads the next chunks into `chunks`, whose buffers it uses again. Fails where the file does, after what could be read.
+    fn fill(&mut self, chunks: &mut Vec<Chunk>) -> Result<(), (usize, Reason)> {
+        chunks.resize_with(CHUNKS, Chunk::default);
+        let mut used = 0;
+        let mut result = Ok(());
+        for chunk in &mut *chunks {
+            if self.ended {
+                break;
+            }
+            chunk.text.clear();
+            chunk.line = self.line;
+            let text = &mut chunk.text;
+            text.reserve(CHUNK + (1 << 12));
+            let read = self.reader.by_ref().take(CHUNK as u64).read_to_end(text).and_then(|read| match text.last() {
+                Some(b'\n') | None => Ok(read),
+                Some(_) => self.reader.read_until(b'\n', text),
+            });
+            self.line += memchr_iter(b'\n', text).count();
+            self.ended = text.is_empty() || read.is_err();
+            result = read.map(drop).map_err(|error| (self.line, Reason::from(error)));
+            used += 1;
+        }
+        chunks.truncate(used);
+        result
+    }
+}
+
+/// Reads the lines of one file. An empty line is nothing; a line that is no record is a problem of its own. While chunks are
+/// parsed the next ones are read.
 fn read_lines<T: Send>(
     path: &Path,
-    mut reader: impl BufRead,
-    map: &(impl Fn(Record) -> T + Sync),
+    reader: impl BufRead + Send,
+    parse: &(impl Fn(&Chunk) -> Parsed<T> + Sync),
     sink: &mut impl FnMut(T),
     problems: &mut Vec<Problem>,
 ) {
-    let mut line = 1;
     let problem = |(line, reason): (usize, Reason)| Problem { path: path.to_owned(), line: Some(line), reason };
-    loop {
-        let mut chunks = Vec::with_capacity(CHUNKS);
-        let mut end = None;
-        while chunks.len() < CHUNKS && end.is_none() {
-            let mut text = Vec::with_capacity(CHUNK + (1 << 12));
-            let read = reader.by_ref().take(CHUNK as u64).read_to_end(&mut text).and_then(|read| match text.last() {
-                Some(b'\n') | None => Ok(read),
-                Some(_) => reader.read_until(b'\n', &mut text),
-            });
-            let lines = text.iter().filter(|byte| **byte == b'\n').count();
-            match read {
-                _ if text.is_empty() && read.is_ok() => end = Some(None),
-                Err(error) => end = Some(Some((line + lines, Reason::from(error)))),
-                Ok(_) => {}
-            }
-            chunks.push(Chunk { text, line });
-            line += lines;
-        }
-        let parsed: Vec<_> = chunks.into_par_iter().map(|chunk| parse_chunk(&chunk, map)).collect();
+    let mut lines = Lines { reader, line: 1, ended: false };
+    let (mut chunks, mut next) = (Vec::new(), Vec::new());
+    let mut failed = lines.fill(&mut chunks);
+    while !chunks.is_empty() {
+        let parse = || chunks.par_iter().map(parse).collect::<Vec<_>>();
+        let (read, parsed) = rayon::join(|| lines.fill(&mut next), parse);
         for (records, reasons) in parsed {
             records.into_iter().for_each(&mut *sink);
             problems.extend(reasons.into_iter().map(problem));
         }
-        if let Some(failed) = end {
-            problems.extend(failed.map(problem));
-            return;
-        }
+        problems.extend(failed.err().map(problem));
+        failed = read;
+        std::mem::swap(&mut chunks, &mut next);
     }
 }
 
-fn parse_chunk<T>(chunk: &Chunk, map: &impl Fn(Record) -> T) -> (Vec<T>, Vec<(usize, Reason)>) {
-    let mut records = Vec::new();
-    let mut problems = Vec::new();
+/// The lines of a chunk that say something, with their numbers.
+fn numbered(chunk: &Chunk) -> impl Iterator<Item = (usize, &[u8])> {
+    let text = &*chunk.text;
+    let mut start = 0;
+    let lines = memchr_iter(b'\n', text).chain([text.len()]).map(move |end| {
+        let line = &text[start..end];
+        start = end + 1;
+        line
+    });
+    (chunk.line..).zip(lines).filter(|(_, line)| !line.iter().all(u8::is_ascii_whitespace))
+}
+
+fn parse_chunk<T>(chunk: &Chunk, map: &impl Fn(Record) -> T) -> Parsed<T> {
     let mut shared = Shared::default();
-    for (number, line) in (chunk.line..).zip(chunk.text.split(|byte| *byte == b'\n')) {
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
+    parse_each(chunk, |line| {
+        let mut record = parse(line)?;
+        shared.share(&mut record);
+        Ok(map(record))
+    })
+}
+
+/// What the brief reader does not take, the full one takes or explains.
+fn parse_briefly<T>(chunk: &Chunk, map: &impl Fn(Record) -> T) -> Parsed<T> {
+    let mut before = Before::default();
+    parse_each(chunk, |line| brief::parse(line, &mut before).map_or_else(|| parse(line), Ok).map(map))
+}
+
+fn parse_each<T>(chunk: &Chunk, mut parse: impl FnMut(&[u8]) -> Result<T, Reason>) -> Parsed<T> {
+    let (mut records, mut problems) = (Vec::new(), Vec::new());
+    for (number, line) in numbered(chunk) {
         match parse(line) {
-            Ok(mut record) => {
-                shared.share(&mut record);
-                records.push(map(record));
-            }
+            Ok(record) => records.push(record),
             Err(reason) => problems.push((number, reason)),
         }
     }
@@ -250,6 +313,7 @@ fn explain(line: &[u8], error: &serde_json::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Timing;
 
     #[test]
     fn a_malformed_line_costs_itself_and_unknown_fields_survive() {
@@ -262,7 +326,8 @@ mod tests {
         );
         let mut loaded = Loaded::default();
         let mut sink = |record| loaded.records.push(record);
-        read_lines(Path::new("r.jsonl"), text.as_bytes(), &|record| record, &mut sink, &mut loaded.problems);
+        let parse = |chunk: &Chunk| parse_chunk(chunk, &|record| record);
+        read_lines(Path::new("r.jsonl"), text.as_bytes(), &parse, &mut sink, &mut loaded.problems);
         assert_eq!(loaded.records.iter().map(|r| r.op.as_str()).collect::<Vec<_>>(), ["AddFwdOp", "MulFwdOp"]);
         assert_eq!(loaded.records[0].extra["note"]["by"], "me");
         let problems: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
@@ -306,11 +371,148 @@ mod tests {
         assert!(text.len() > CHUNK * CHUNKS, "several rounds");
         let mut loaded = Loaded::default();
         let mut sink = |record| loaded.records.push(record);
-        read_lines(Path::new("r.jsonl"), text.as_bytes(), &|record| record, &mut sink, &mut loaded.problems);
+        let parse = |chunk: &Chunk| parse_chunk(chunk, &|record| record);
+        read_lines(Path::new("r.jsonl"), text.as_bytes(), &parse, &mut sink, &mut loaded.problems);
         let bad: Vec<usize> = loaded.problems.iter().filter_map(|p| p.line).collect();
         assert_eq!(bad, [9_999, 19_998, 29_997, 39_996]);
         let cases: Vec<usize> = loaded.records.iter().map(|r| r.case.parse().expect("a number")).collect();
         assert_eq!(cases, (1..=40_000).filter(|n| n % 9_999 != 0).collect::<Vec<_>>());
+    }
+
+    /// A record with a value of every kind, in every place.
+    fn full() -> serde_json::Value {
+        serde_json::json!({
+            "schema": SCHEMA, "op": "SoftmaxFwdOp", "case": "a", "family": "softmax", "dtype": "bfloat16", "peer": "torch",
+            "params": {"M": 1, "T": "bfloat16", "axes": [1, -1.5, null, true]},
+            "tensors": [{"name": "x", "dtype": "bfloat16", "shape": [4, 8], "strides": [-8, 1], "effect": "read", "note": 1}],
+            "flops": 64, "bytes": 128, "read_bytes": 64, "roof_key": "cuda_core.fp32", "entry_hash": "sha256:9d",
+            "data_terms": {"experts": [1, 2]}, "seed": 7,
+            "correctness": {"passed": true, "reference": "cpu-f64", "worst": 0.5, "atol": 1e-3, "rtol": 0, "note": []},
+            "failure": {"kind": "hung", "message": "no", "note": {}},
+            "timing": {"source": "cupti", "reason": "r", "device_busy_ns": 12.5, "p10_ns": 12, "p90_ns": 13.0,
+                "median_low_ns": 12.1, "median_high_ns": 12.9, "samples": 50, "excluded_copies_ns": 3, "kernels": 1,
+                "policy": {"l2": "read 256 MiB", "inputs": 4, "warmup": 10, "graph": false, "note": "n"},
+                "clocks": {"sm_mhz": 1980.0, "sm_min_mhz": 1, "sm_max_mhz": 2, "memory_mhz": 3201, "throttle": ["t"],
+                    "power_w": 600.5, "temperature_c": 40, "note": null}, "note": -1},
+            "device": {"name": "NVIDIA H200", "driver": "580", "cuda": "13.0", "compute_capability": "9.0",
+                "l2_bytes": 52428800, "uuid": "u", "note": 1e300},
+            "run": {"tool": "tileops-bench", "version": "0.1.0", "revision": "818fe99", "dirty": false,
+                "started": "2026-11-29T20:00:00Z", "command": ["a"], "libraries": {"torch": "2.9"}, "note": "n"},
+            "note": {"by": "me"},
+        })
+    }
+
+    /// What the brief reader keeps of a record.
+    fn brief_of(record: Record) -> Record {
+        let timing = record.timing.map(|t| {
+            let (source, device_busy_ns, excluded_copies_ns) = (t.source, t.device_busy_ns, t.excluded_copies_ns);
+            Timing { source, device_busy_ns, excluded_copies_ns, ..Timing::default() }.into()
+        });
+        let device = record.device.map(|d| Device { name: d.name.clone(), ..Device::default() }.into());
+        let Record { schema, op, case, family, dtype, peer, flops, bytes, roof_key, .. } = record;
+        Record { schema, op, case, family, dtype, peer, flops, bytes, roof_key, timing, device, ..Record::default() }
+    }
+
+    #[test]
+    fn a_line_as_records_are_written_is_read_briefly() {
+        let mut before = Before::default();
+        for line in [full().to_string(), format!(r#" {{"op":"A","case":"a","schema":"{SCHEMA}"}} "#)] {
+            let whole = parse(line.as_bytes()).expect("a record");
+            let brief = brief::parse(line.as_bytes(), &mut before).expect("a record, to the brief reader too");
+            assert_eq!(brief, brief_of(whole));
+        }
+    }
+
+    /// The places of a value: its own, and those of all that it holds.
+    fn places(value: &serde_json::Value, at: &str, all: &mut Vec<String>) {
+        all.push(at.to_owned());
+        match value {
+            serde_json::Value::Object(map) => {
+                map.iter().for_each(|(name, value)| places(value, &format!("{at}/{name}"), all))
+            }
+            serde_json::Value::Array(list) => {
+                list.iter().enumerate().for_each(|(index, value)| places(value, &format!("{at}/{index}"), all));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn what_is_no_record_is_none_to_the_brief_reader() {
+        use serde_json::{Value, json};
+        let (mut before, usual) = (Before::default(), full().to_string());
+        let (mut lines, mut refused) = (0, 0);
+        let mut judge = |line: &str| {
+            lines += 1;
+            // After lines of every kind, and after one that ends as most of them do.
+            let mut after_one = Before::default();
+            brief::parse(usual.as_bytes(), &mut after_one).expect("a record");
+            for before in [&mut before, &mut after_one] {
+                match (parse(line.as_bytes()), brief::parse(line.as_bytes(), before)) {
+                    (Ok(whole), Some(brief)) => assert_eq!(brief, brief_of(whole), "{line}"),
+                    (Err(reason), Some(_)) => panic!("{reason}: {line}"),
+                    (Err(_), None) => refused += 1,
+                    (Ok(_), None) => {}
+                }
+            }
+        };
+        let mut all = Vec::new();
+        places(&full(), "", &mut all);
+        for place in &all {
+            for value in [
+                json!(null),
+                json!(true),
+                json!(-1),
+                json!(1),
+                json!(1.5),
+                json!(1e300),
+                json!(u64::MAX),
+                json!("x"),
+                json!([]),
+                json!([1]),
+                json!([-1]),
+                json!(["x"]),
+                json!({}),
+                json!({"name": "x"}),
+            ] {
+                let mut record = full();
+                *record.pointer_mut(place).expect("its own place") = value;
+                judge(&record.to_string());
+            }
+            // Without it, and with it twice.
+            let Some((parent, name)) = place.rsplit_once('/') else { continue };
+            let mut record = full();
+            if let Some(Value::Object(map)) = record.pointer_mut(parent) {
+                let value = map.shift_remove(name).expect("its own place");
+                judge(&record.to_string());
+                let Some(Value::Object(map)) = record.pointer_mut(parent) else { continue };
+                map.insert("TWICE".to_owned(), value.clone());
+                map.insert(name.to_owned(), value);
+                judge(&record.to_string().replace("TWICE", name));
+            }
+        }
+        let line = full().to_string();
+        for end in 0..line.len() {
+            judge(&line[..end]);
+        }
+        for (from, to) in [
+            ("12.5", "1e999"),
+            ("1e300", "1e999"),
+            ("cupti", "\\ud800"),
+            ("\"me\"", "\"\\ud800\""),
+            ("64", "18446744073709551616"),
+            ("64", "064"),
+            ("64", "-0"),
+            ("\"op\"", "\"\\u006fp\""),
+            ("\"me\"", "\"\t\""),
+            (SCHEMA, "tileops.record/2"),
+        ] {
+            judge(&line.replacen(from, to, 1));
+        }
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        judge(&line.replace("\"me\"", &deep));
+        judge(&format!("{line} {line}"));
+        assert!(refused > 1_000 && refused < 2 * lines, "{refused} of {lines}");
     }
 
     #[test]

@@ -2,6 +2,10 @@
 (() => {
   const DATA = JSON.parse(document.getElementById("data").textContent);
   const PAGE = 100;
+  // What many rows state alike is in the data once, and a row has its place.
+  for (const [holder, field] of DATA.rows.flatMap((r) => [[r, "device"], [r, "run"], [r.timing, "policy"]])) {
+    if (holder && typeof holder[field] === "number") holder[field] = DATA.shared[holder[field]];
+  }
   const $ = (id) => document.getElementById(id);
 
   // Every text of a record reaches the page as a text node or an attribute, never as markup.
@@ -28,7 +32,7 @@
     const [value, unit] = ns < 999.5 ? [ns, "ns"] : ns < 999.5e3 ? [ns / 1e3, "µs"] : ns < 999.5e6 ? [ns / 1e6, "ms"] : [ns / 1e9, "s"];
     return `${Number.isInteger(value) && value < 1000 ? value : value.toPrecision(3)} ${unit}`;
   };
-  const percent = (value) => (value === null || value === undefined ? "–" : `${(value * 100).toFixed(1)} %`);
+  const percent = (value) => (value === null || value === undefined ? "–" : `${value > 0 && value < 0.01 ? Number((value * 100).toPrecision(2)) : (value * 100).toFixed(1)} %`);
   const times = (value) => (value === null || value === undefined ? "–" : `${value.toPrecision(3)}×`);
   const plural = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
@@ -188,11 +192,11 @@
     .sort(([a], [b]) => b - a)
     .slice(0, 5);
   const suggestions = () => (lost.length === 0 ? [] : [
-    make("h3", {}, "Most time above the speed of light"),
+    make("h3", {}, "Where most time is lost"),
     make("ul", { class: "list" }, ...lost.map(([ns, row]) => {
       const button = make("button", { type: "button" },
         make("b", {}, row.record.op), make("br"), make("span", { class: "muted" }, row.record.case), make("br"),
-        `${time(ns)} of ${time(row.record.actual_ns)}, ${percent(row.record.efficiency)}`);
+        `${time(ns)} of ${time(row.record.actual_ns)} lost`);
       button.addEventListener("click", () => select(row, true));
       return make("li", {}, button);
     })),
@@ -203,17 +207,18 @@
 
   // The table.
   const COLUMNS = [
-    { id: "op", name: "Op", class: "name", value: (r) => r.record.op },
-    { id: "case", name: "Case", class: "name", value: (r) => r.record.case },
+    { id: "op", name: "Op", class: "name op", value: (r) => r.record.op },
+    { id: "case", name: "Case", class: "name case", value: (r) => r.record.case },
     { id: "bytes", name: "Bytes", class: "n optional", value: (r) => r.record.bytes ?? null, show: (v) => si(v, "B") },
     { id: "flops", name: "FLOPs", class: "n optional", value: (r) => r.record.flops ?? null, show: (v) => si(v, "FLOP") },
-    { id: "time", name: "Time", class: "n", value: (r) => r.record.actual_ns, show: time },
+    { id: "time", name: "Time", class: "n time", value: (r) => r.record.actual_ns, show: time },
     { id: "bound", name: "Bound", class: "optional", value: (r) => r.record.bound },
-    { id: "efficiency", name: "Efficiency", class: "n", value: (r) => r.record.efficiency, show: percent, meter: true },
+    { id: "efficiency", name: "Efficiency", class: "n efficiency", value: (r) => r.record.efficiency, show: percent, meter: true },
     { id: "peer", name: "Against peer", class: "n optional", value: (r) => r.speedup, show: times },
     { id: "remark", name: "Verdict", class: "optional", value: (r) => remark(r), mark: true },
   ].filter((column) => column.id !== "peer" || summary.with_peer > 0);
-  const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b);
+  const { compare: byName } = new Intl.Collator("en", { numeric: true });
+  const compare = (a, b) => (typeof a === "string" ? byName(a, b) : a - b);
   const sorted = () => {
     const column = COLUMNS.find((c) => c.id === state.sort.column);
     const sign = state.sort.down ? -1 : 1;
@@ -230,7 +235,7 @@
       state.sort = { column: column.id, down: state.sort.column === column.id && !state.sort.down };
       drawTable();
     });
-    return make("th", { scope: "col", class: column.class }, button);
+    return make("th", { role: "columnheader", scope: "col", class: column.class }, button);
   });
   document.querySelector("#table thead tr").append(...heads);
   const body = document.querySelector("#table tbody");
@@ -247,11 +252,11 @@
       const cells = COLUMNS.map((column) => {
         const value = column.value(row);
         const text = column.show ? column.show(value) : (value ?? "–");
-        const cell = make("td", { class: column.class }, column.mark ? mark(row.kind) : null, text);
+        const cell = make("td", { role: "cell", class: column.class }, column.mark ? mark(row.kind) : null, text);
         if (column.meter && value !== null) cell.append(make("meter", { min: 0, max: 1, value: Math.min(value, 1), "aria-hidden": "true" }));
         return cell;
       });
-      return make("tr", { tabindex: "0", "data-row": row.index, "aria-current": row === state.selected ? "true" : null }, ...cells);
+      return make("tr", { role: "row", tabindex: "0", "data-row": row.index, "aria-current": row === state.selected ? "true" : null }, ...cells);
     }));
     if (state.open) openBelow(state.selected);
     const shown = Math.min(state.shown, order.length);
@@ -261,7 +266,7 @@
   const lineOf = (row) => row && body.querySelector(`tr[data-row="${row.index}"]`);
   const openBelow = (row) => {
     body.querySelector("tr.detail")?.remove();
-    lineOf(row)?.after(make("tr", { class: "detail" }, make("td", { colspan: COLUMNS.length }, make("div", { class: "facts wide" }, ...factsOf(row)))));
+    lineOf(row)?.after(make("tr", { role: "row", class: "detail" }, make("td", { role: "cell", colspan: COLUMNS.length }, make("div", { class: "facts wide" }, ...factsOf(row)))));
   };
   // A second Enter or click on the row closes its facts.
   const choose = (row) => {
@@ -332,7 +337,9 @@
   const most = (list, at) => list.reduce((m, p) => Math.max(m, p[at]), -Infinity);
   const xs = extent([...ridges, least(everyPoint, 0), most(everyPoint, 0)].filter(Number.isFinite).concat(0), 0.2, 0.4);
   const tops = peaks.map((peak) => Math.log10(peak.theoretical));
-  const ys = extent([...tops, least(everyPoint, 1), most(everyPoint, 1)].filter(Number.isFinite).concat(Math.log10(bandwidth.effective)), 0.1, 0.15);
+  // An even number of decades has its lines at even distances.
+  const even = ([low, high]) => [low - (high - low) % 2, high];
+  const ys = even(extent([...tops, least(everyPoint, 1), most(everyPoint, 1)].filter(Number.isFinite).concat(Math.log10(bandwidth.effective)), 0.1, 0.15));
 
   const FONT = getComputedStyle(document.body).fontFamily;
   const power = (unit) => (value) => {
@@ -342,7 +349,7 @@
   const text = () => ({ color: colour("muted"), fontFamily: FONT, fontSize: 12 });
   const axis = (name, range, unit) => ({
     type: "value", min: range[0], max: range[1], name, nameLocation: "middle", nameGap: unit ? 54 : 28, nameTextStyle: text(),
-    axisLabel: { ...text(), formatter: power(unit), hideOverlap: true }, axisLine: { show: true, lineStyle: { color: colour("line") } },
+    axisLabel: { ...text(), formatter: power(unit), hideOverlap: true }, axisLine: { show: true, onZero: false, lineStyle: { color: colour("line") } },
     splitLine: { lineStyle: { color: colour("line"), opacity: 0.6 } }, minInterval: 0.1, splitNumber: 6,
   });
   const tooltip = (row) => make("div", { class: "tip" },
@@ -370,7 +377,8 @@
     data: state.selected && at(state.selected) ? [{ value: at(state.selected) }] : [],
   });
   // Names that would touch stand below each other, the highest roof's first.
-  const marginNames = (called) => {
+  const narrow = () => plot.getWidth() < 560;
+  const marginNames = () => {
     const decade = (plot.getHeight() - 64) / (ys[1] - ys[0]);
     let above = -Infinity;
     return [...peaks].reverse().map((peak) => {
@@ -378,7 +386,7 @@
       above = Math.max(own, above + 15);
       return {
         value: [xs[1], Math.log10(peak.effective)],
-        label: { position: "right", align: "left", verticalAlign: "middle", distance: 4, offset: [0, above - own], formatter: `${called(peak.key)} ${si(peak.effective, "FLOP/s")}` },
+        label: { position: "right", align: "left", verticalAlign: "middle", distance: 4, offset: [0, above - own], formatter: `${peak.key} ${si(peak.effective, "FLOP/s")}` },
       };
     });
   };
@@ -396,36 +404,18 @@
       line(`roof-${peak.key}`, slope(bandwidth.effective, peak.effective), false),
       line(`theory-${peak.key}`, slope(bandwidth.theoretical, peak.theoretical), true),
     ]);
-    // Roofs that lie close together share one name; one with another group close above is named below its line.
-    const narrow = plot.getWidth() < 560;
-    const called = (key) => (narrow ? key.slice(key.indexOf(".") + 1) : key);
-    const groups = [];
-    for (const peak of peaks) {
-      const last = groups.at(-1);
-      if (last && peak.effective / last.at(-1).effective < 1.3) last.push(peak);
-      else groups.push([peak]);
+    // On a wide plot the names stand in the margin, where no point is, and move apart; below a narrow one they are in words.
+    const names = narrow() ? [] : marginNames();
+    if (!narrow()) {
+      // No point lies above the memory's roof: there is room to the left of its middle.
+      const middle = (Math.max(xs[0], ys[0] - Math.log10(bandwidth.effective)) + ridges[0]) / 2;
+      names.push({
+        value: [middle, middle + Math.log10(bandwidth.effective)],
+        label: { position: [-8, -6], align: "right", verticalAlign: "bottom", formatter: `memory ${si(bandwidth.effective, "B/s")}` },
+      });
     }
-    // On a wide plot the names stand in the margin, where no point is, and move apart; on a narrow one inside.
-    const names = narrow
-      ? groups.map((group, at) => {
-        const next = groups[at + 1];
-        const under = next !== undefined && next[0].effective / group.at(-1).effective < 4;
-        return {
-          value: [xs[1], Math.log10((under ? group[0] : group.at(-1)).effective)],
-          label: {
-            position: under ? [-6, 6] : [-6, -6], align: "right", verticalAlign: under ? "top" : "bottom",
-            formatter: [...group].reverse().map((peak) => `${called(peak.key)} ${si(peak.effective, "FLOP/s")}`).join("\n"),
-          },
-        };
-      })
-      : marginNames(called);
-    const middle = Math.max(xs[0] + 0.15, ys[0] - Math.log10(bandwidth.effective) + 0.15);
-    names.push({
-      value: [middle, middle + Math.log10(bandwidth.effective)],
-      label: { position: [8, 4], align: "left", formatter: `memory ${si(bandwidth.effective, "B/s")}` },
-    });
     return [...all, {
-      id: "names", type: "scatter", symbolSize: 0.1, silent: true, z: 7, data: names, animation: false, clip: narrow,
+      id: "names", type: "scatter", symbolSize: 0.1, silent: true, z: 7, data: names, animation: false, clip: false,
       label: { show: true, color: colour("ink"), fontSize: 11, backgroundColor: colour("card"), padding: [1, 3], borderRadius: 3, fontFamily: FONT },
     }];
   };
@@ -435,7 +425,7 @@
   ];
   const drawPlot = () => {
     plot.setOption({
-      animation: false, grid: { left: 78, right: plot.getWidth() < 560 ? 16 : 186, top: 16, bottom: 48 },
+      animation: false, grid: { left: 78, right: narrow() ? 16 : 186, top: 16, bottom: 48 },
       xAxis: axis("Arithmetic intensity, FLOP/B", xs, ""), yAxis: axis("", ys, "FLOP/s"), tooltip: tooltipOption(), dataZoom: zoomOptions(),
       series: [...roofSeries(), ...KINDS.filter((k) => k.symbol !== "none").map((k) => pointSeries(k, (row) => row.point)), selectedSeries((row) => row.point)],
     });
@@ -443,7 +433,9 @@
     const missing = state.visible.length - drawn.length;
     const share = (kind) => plural(drawn.filter((row) => row.kind.id === kind).length, "point");
     $("plot").setAttribute("aria-label", `Roofline plot on logarithmic axes: ${plural(drawn.length, "row")} against the memory roof of ${si(bandwidth.effective, "B/s")} and ${peaks.map((p) => `${p.key} at ${si(p.effective, "FLOP/s")}`).join(", ")}; ${share("at-ceiling")} at the ceiling, ${share("error")} with a formula error. The table below holds every row.`);
+    const named = [...peaks].reverse().map((peak) => `${peak.key.slice(peak.key.indexOf(".") + 1)} ${si(peak.effective, "FLOP/s")}`);
     $("plot-text").textContent = [
+      narrow() ? `Roofs from the top: ${named.join(", ")}; the slope is the memory at ${si(bandwidth.effective, "B/s")}.` : "",
       "Solid roofs are effective rates, dotted ones theoretical. Drag to move; Ctrl and the wheel, two fingers or the buttons to zoom.",
       missing ? `${plural(missing, "row")} without a reading or without FLOPs ${missing === 1 ? "is" : "are"} in the table only.` : "",
     ].join(" ");
@@ -457,7 +449,7 @@
     histogram.setOption({
       animation: false, grid: { left: 44, right: 12, top: 22, bottom: 44 }, textStyle: { fontFamily: FONT },
       tooltip: { trigger: "axis", confine: true, backgroundColor: colour("card"), borderColor: colour("line"), textStyle: { color: colour("ink"), fontSize: 13 } },
-      xAxis: { type: "category", data: labels, name: "Efficiency, from this percentage on", nameLocation: "middle", nameGap: 28, nameTextStyle: text(), axisLabel: text(), axisTick: { show: false }, axisLine: { lineStyle: { color: colour("line") } } },
+      xAxis: { type: "category", data: labels, name: "Efficiency in %, a bar for every 5", nameLocation: "middle", nameGap: 28, nameTextStyle: text(), axisLabel: text(), axisTick: { show: false }, axisLine: { lineStyle: { color: colour("line") } } },
       yAxis: { type: "value", minInterval: 1, axisLabel: text(), splitLine: { lineStyle: { color: colour("line"), opacity: 0.6 } } },
       series: kinds.map((kind, at) => ({
         id: `bin-${kind.id}`, type: "bar", stack: "all", name: kind.name, barCategoryGap: "8%", itemStyle: { color: colour(kind.id) },
@@ -533,7 +525,11 @@
     drawPlots();
   });
   wanted.addEventListener("change", () => { applyTheme(); drawPlots(); });
-  const resize = new ResizeObserver(() => charts.forEach((chart) => chart.resize()));
+  const resize = new ResizeObserver(() => {
+    const before = narrow();
+    charts.forEach((chart) => chart.resize());
+    if (narrow() !== before) drawPlot();
+  });
   document.querySelectorAll(".chart").forEach((chart) => resize.observe(chart));
 
   drawFacts();

@@ -1,7 +1,8 @@
 //! How long a million records take, and how much memory: `cargo bench -p tileops-roofline --bench million [RECORDS]`.
 //!
-//! Generates the records, has the real program price them in each form, and prints the time, the rate, the greatest
-//! resident size, and the ratio to Python's `json.loads` on the same lines, which parses them and does nothing else.
+//! Generates the records, has the real program price them in each form, and prints the time, the processor time of all
+//! threads, the rate, and the greatest resident size. The baseline is Python's `json.loads` on the same lines in the same
+//! run, which parses them and does nothing else: how many times its time, and its processor time, the program's goes into.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
@@ -26,9 +27,40 @@ fn line(n: usize) -> String {
     )
 }
 
-/// The seconds that `command` took and the greatest resident size of it, in MB.
-fn measure(mut command: Command) -> (f64, f64) {
-    let start = Instant::now();
+/// What a program took.
+struct Taken {
+    /// From its start to its end, in seconds.
+    wall: f64,
+    /// The processor time of all its threads, in seconds.
+    processor: f64,
+    /// The greatest resident size, in MB.
+    peak: f64,
+}
+
+impl Taken {
+    fn print(&self, name: &str, records: usize, baseline: Option<&Taken>) {
+        let Taken { wall, processor, peak } = self;
+        let rate = records as f64 / wall / 1e3;
+        let ratio = baseline.map(|of| format!("  {:7.1}x  {:9.1}x", of.wall / wall, of.processor / processor));
+        println!(
+            "{name:<32} {wall:6.2} s  {processor:9.2} s  {rate:11.0}k  {peak:7.0} MB{}",
+            ratio.unwrap_or_default()
+        );
+    }
+}
+
+/// The processor time of this process's children that have ended, in seconds: fields 16 and 17 of `proc(5)`'s `stat`, in
+/// hundredths.
+fn processor_time() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("a Linux system");
+    let (_, fields) = stat.rsplit_once(") ").expect("the program's name in brackets");
+    let hundredths = fields.split(' ').skip(13).take(2).map(|field| field.parse::<f64>().expect("a number"));
+    hundredths.sum::<f64>() / 100.0
+}
+
+/// Runs `command` and says what it took.
+fn measure(mut command: Command) -> Taken {
+    let (before, start) = (processor_time(), Instant::now());
     let mut child = command.stdout(Stdio::null()).spawn().expect("the program runs");
     // The kernel keeps the high-water mark as long as the process is there; the last look before its end is it.
     let status = format!("/proc/{}/status", child.id());
@@ -40,7 +72,7 @@ fn measure(mut command: Command) -> (f64, f64) {
             peak = peak.max(kb.unwrap_or(0.0) * 1024.0 / 1e6);
         }
         if child.try_wait().expect("a status").is_some() {
-            return (start.elapsed().as_secs_f64(), peak);
+            return Taken { wall: start.elapsed().as_secs_f64(), processor: processor_time() - before, peak };
         }
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
@@ -61,14 +93,17 @@ fn main() {
     encoder.finish().expect("compressed");
     let size = std::fs::metadata(&plain).expect("a file").len() as f64 / 1e6;
     println!("{records} records, {size:.0} MB\n");
-    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/h200.yaml");
-    let python = {
+    println!(
+        "{:<32} {:>8}  {:>11}  {:>12}  {:>10}  {:>8}  {:>10}",
+        "", "time", "processor", "records/s", "resident", "faster", "processor"
+    );
+    let baseline = {
         let mut command = Command::new("python3");
         command.args(["-c", "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"]).arg(&plain);
-        let (seconds, peak) = measure(command);
-        println!("{:<28} {seconds:6.2} s  {:6.0} MB/s  {peak:6.0} MB resident", "python3 json.loads", size / seconds);
-        seconds
+        measure(command)
     };
+    baseline.print("python3 json.loads (baseline)", records, None);
+    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/h200.yaml");
     for (name, file, format) in [
         ("csv", &plain, "csv"),
         ("csv, from zstd", &packed, "csv"),
@@ -77,12 +112,6 @@ fn main() {
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tileops-roofline"));
         command.arg(file).arg("--profile").arg(&profile).args(["--format", format]);
-        let (seconds, peak) = measure(command);
-        println!(
-            "{:<28} {seconds:6.2} s  {:6.0} MB/s  {peak:6.0} MB resident  {:.1} times as fast as json.loads",
-            format!("tileops-roofline, {name}"),
-            size / seconds,
-            python / seconds
-        );
+        measure(command).print(&format!("tileops-roofline, {name}"), records, Some(&baseline));
     }
 }

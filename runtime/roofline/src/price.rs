@@ -226,17 +226,16 @@ fn breaches(record: &Record, profile: &Profile) -> Vec<Breach> {
     if !record.device.as_ref().is_some_and(|d| profile.matches(&d.name)) {
         return Vec::new();
     }
-    let memory = record.bytes.map(|bytes| (Text::from("hbm"), bytes, profile.bandwidth().theoretical, "bytes/s"));
-    let compute = record.flops.zip(record.roof_key.as_ref()).and_then(|(flops, key)| {
-        let peak = profile.peak(key)?;
-        Some((key.clone(), flops, peak.theoretical, "FLOP/s"))
+    let above = |work: u128, ceiling: f64| Some(work as f64 / actual_ns * 1e9).filter(|rate| *rate > ceiling);
+    let memory = record.bytes.and_then(|bytes| {
+        let ceiling = profile.bandwidth().theoretical;
+        Some(Breach { roof: "hbm".into(), rate: above(bytes, ceiling)?, ceiling, unit: "bytes/s" })
     });
-    memory
-        .into_iter()
-        .chain(compute)
-        .map(|(roof, work, ceiling, unit)| Breach { roof, rate: work as f64 / actual_ns * 1e9, ceiling, unit })
-        .filter(|breach| breach.rate > breach.ceiling)
-        .collect()
+    let compute = record.flops.zip(record.roof_key.as_ref()).and_then(|(flops, key)| {
+        let ceiling = profile.peak(key)?.theoretical;
+        Some(Breach { roof: key.clone(), rate: above(flops, ceiling)?, ceiling, unit: "FLOP/s" })
+    });
+    memory.into_iter().chain(compute).collect()
 }
 
 fn is_time(ns: f64) -> bool {

@@ -15,7 +15,7 @@ pub use compare::{CompareView, compare_json, compare_markdown, compare_table};
 pub use csv::csv;
 pub use history::{HistoryView, history_json, history_markdown, history_table};
 pub use html::html;
-pub use json::{json, json_row, json_summary};
+pub use json::{json, json_line, json_row, json_summary};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use svg::svg;

@@ -42,18 +42,34 @@ pub(crate) fn write(text: &str, output_file: Option<&Path>) -> Result<()> {
 /// Has `print` write to the file, without colour, or to the standard output, with colour where that is wanted.
 pub(crate) fn output(output_file: Option<&Path>, print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     match output_file {
-        Some(path) => {
-            let write = || {
-                let mut out = BufWriter::new(anstream::StripStream::new(File::create(path)?));
-                print(&mut out)?;
-                out.flush()
-            };
-            write().with_context(|| format!("cannot write {}", path.display()))
-        }
-        None => {
-            let mut out = BufWriter::new(anstream::stdout().lock());
-            print(&mut out)?;
-            Ok(out.flush()?)
-        }
+        Some(path) => to_file(path, anstream::StripStream::new, print),
+        None => to_stdout(anstream::stdout().lock(), print),
     }
+}
+
+/// As [`output`], for a document: it has no colours, and what looks like one is its text.
+pub(crate) fn document(output_file: Option<&Path>, print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    match output_file {
+        Some(path) => to_file(path, |file| file, print),
+        None => to_stdout(io::stdout().lock(), print),
+    }
+}
+
+fn to_file<W: Write>(
+    path: &Path,
+    stream: impl FnOnce(File) -> W,
+    print: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    let write = || {
+        let mut out = BufWriter::new(stream(File::create(path)?));
+        print(&mut out)?;
+        out.flush()
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn to_stdout(stream: impl Write, print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let mut out = BufWriter::new(stream);
+    print(&mut out)?;
+    Ok(out.flush()?)
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
-use tileops_record::{Record, each, load};
+use tileops_record::{Record, each, each_brief, load};
 use tileops_roofline::profile::Profile;
 use tileops_roofline::report::{self, Builder, Report, TableOptions, price_one};
 
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         (Report::new(loaded.records, &profile), loaded.problems)
     } else {
         let mut builder = Builder::default();
-        let problems = each(paths, |record| price_one(&record, &profile), |item| builder.push(item));
+        let problems = each_brief(paths, |record| price_one(&record, &profile), |item| builder.push(item));
         (builder.finish(), problems)
     };
     super::complain(&problems);
@@ -75,13 +75,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let output_file = arguments.output_file.as_deref();
     let options = TableOptions { width: super::width(output_file) };
-    super::output(output_file, |out| match arguments.format {
-        Format::Table => report::table(&report, &profile, options, out),
-        Format::Json => print_json(&report, &profile, paths, out),
-        Format::Csv => report::csv(&report, out),
-        Format::Markdown => out.write_all(report::markdown(&report, &profile).as_bytes()),
-        Format::Junit => out.write_all(report::junit(&report, &profile)?.as_bytes()),
-    })?;
+    match arguments.format {
+        Format::Table => super::output(output_file, |out| report::table(&report, &profile, options, out)),
+        Format::Json => super::document(output_file, |out| print_json(&report, &profile, paths, out)),
+        Format::Csv => super::document(output_file, |out| report::csv(&report, out)),
+        Format::Markdown => {
+            super::document(output_file, |out| out.write_all(report::markdown(&report, &profile).as_bytes()))
+        }
+        Format::Junit => {
+            super::document(output_file, |out| out.write_all(report::junit(&report, &profile)?.as_bytes()))
+        }
+    }?;
     Ok(match (problems.is_empty(), report.healthy()) {
         (_, false) => ExitCode::from(1),
         (false, true) => ExitCode::from(2),
@@ -101,9 +105,8 @@ fn print_json(report: &Report, profile: &Profile, paths: &[PathBuf], out: &mut d
             first = false;
         }
     };
-    let print = |record: &Record| {
-        record.peer.is_none().then(|| report::json_row(&report.row(record, profile), record).to_string())
-    };
+    let print =
+        |record: &Record| record.peer.is_none().then(|| report::json_line(&report.row(record, profile), record));
     if report.records.is_empty() {
         each(paths, |record| print(&record), &mut line);
     } else {

@@ -1,6 +1,6 @@
 //! The report as CSV (RFC 4180): one line a row, an empty field for a value that does not exist.
 
-use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
 use std::io;
 
 use super::{Report, Row};
@@ -31,52 +31,56 @@ const COLUMNS: [&str; 20] = [
 /// Writes the report as CSV. Fails where `out` does.
 pub fn csv(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     write!(out, "{}\r\n", COLUMNS.join(","))?;
-    super::in_order(&report.rows, out, |rows, text| {
-        for row in rows {
-            for (at, field) in fields(row).iter().enumerate() {
-                if at > 0 {
-                    text.push(',');
-                }
-                text.push_str(&quote(field));
-            }
-            text.push_str("\r\n");
-        }
-    })
+    super::in_order(&report.rows, out, |rows, text| rows.iter().for_each(|row| line(row, text)))
 }
 
-fn fields(row: &Row) -> [String; COLUMNS.len()] {
-    fn text<T: ToString>(value: Option<T>) -> String {
-        value.map(|v| v.to_string()).unwrap_or_default()
-    }
+/// A row's fields, in the order of [`COLUMNS`].
+fn line(row: &Row, out: &mut String) {
     let reading = row.priced.reading.as_ref();
-    [
-        row.op.to_string(),
-        row.case.to_string(),
-        text(row.family.as_ref()),
-        text(row.dtype.as_ref()),
-        text(row.flops),
-        text(row.bytes),
-        text(row.intensity()),
-        text(row.roof_key.as_ref()),
-        text(row.source.as_ref()),
-        text(reading.ok().map(|r| r.actual_ns)),
-        text(reading.ok().map(|r| r.sol_ns)),
-        text(reading.ok().map(|r| r.efficiency)),
-        text(reading.ok().map(|r| r.bound.as_str())),
-        text(reading.ok().map(|r| r.latency_bound)),
-        text(reading.ok().map(|r| r.fits_l2)),
-        text(reading.ok().and_then(|r| r.verdict.as_str())),
-        text(reading.err()),
-        row.priced.breaches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
-        text(row.peers.first().map(|(tag, _)| tag)),
-        text(row.against_best_peer()),
-    ]
+    let ok = reading.ok();
+    text(out, Some(&*row.op));
+    text(out, Some(&*row.case));
+    text(out, row.family.as_deref());
+    text(out, row.dtype.as_deref());
+    number(out, row.flops);
+    number(out, row.bytes);
+    number(out, row.intensity());
+    text(out, row.roof_key.as_deref());
+    text(out, row.source.as_deref());
+    number(out, ok.map(|r| r.actual_ns));
+    number(out, ok.map(|r| r.sol_ns));
+    number(out, ok.map(|r| r.efficiency));
+    text(out, ok.map(|r| r.bound.as_str()));
+    number(out, ok.map(|r| r.latency_bound));
+    number(out, ok.map(|r| r.fits_l2));
+    text(out, ok.and_then(|r| r.verdict.as_str()));
+    text(out, reading.err().map(ToString::to_string).as_deref());
+    text(out, Some(&row.priced.breaches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
+    text(out, row.peers.first().map(|(tag, _)| &**tag));
+    number(out, row.against_best_peer());
+    // The line's end stands where a further field would be parted from the last one.
+    out.truncate(out.len() - 1);
+    out.push_str("\r\n");
 }
 
-fn quote(field: &str) -> Cow<'_, str> {
+/// Writes a field that may have to be quoted, and what parts it from the next.
+fn text(out: &mut String, field: Option<&str>) {
+    let field = field.unwrap_or_default();
     if field.contains([',', '"', '\r', '\n']) {
-        Cow::Owned(format!("\"{}\"", field.replace('"', "\"\"")))
+        out.push('"');
+        out.push_str(&field.replace('"', "\"\""));
+        out.push('"');
     } else {
-        Cow::Borrowed(field)
+        out.push_str(field);
     }
+    out.push(',');
+}
+
+/// Writes a number or a truth value, and what parts it from the next field.
+fn number(out: &mut String, value: Option<impl Display>) {
+    if let Some(value) = value {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{value}");
+    }
+    out.push(',');
 }

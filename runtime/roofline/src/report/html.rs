@@ -1,6 +1,8 @@
 //! The report as one HTML page that needs nothing else: no network, no second file.
 
-use serde_json::json;
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
 
 use super::Report;
 use crate::price::{ANOMALY, AT_CEILING};
@@ -26,7 +28,28 @@ pub fn html(report: &Report, profile: &Profile) -> String {
             json!({"hbm": ceiling(profile.bandwidth()), "peaks": peaks, "source": profile.source}),
         );
     }
+    share(&mut data);
     fill(&[("style", STYLE), ("data", &escape(&data.to_string())), ("library", LIBRARY), ("script", SCRIPT)])
+}
+
+/// Puts what many rows state alike into `shared` once, and its place there into each row.
+fn share(data: &mut Value) {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut shared = Vec::new();
+    let mut once = |value: Option<&mut Value>| {
+        let Some(value @ Value::Object(_)) = value else { return };
+        let place = *places.entry(value.to_string()).or_insert_with(|| {
+            shared.push(value.take());
+            shared.len() - 1
+        });
+        *value = place.into();
+    };
+    for row in data.get_mut("rows").and_then(Value::as_array_mut).into_iter().flatten() {
+        once(row.get_mut("device"));
+        once(row.get_mut("run"));
+        once(row.pointer_mut("/timing/policy"));
+    }
+    data["shared"] = shared.into();
 }
 
 /// Inside a script element nothing ends it but `</script`, and `<!--` changes how it is read; JSON can spell `<` otherwise.
@@ -63,6 +86,16 @@ mod tests {
             assert!(!asset.contains("</script") && !asset.contains("<!--"));
         }
         assert!(!STYLE.contains("</style"));
+    }
+
+    #[test]
+    fn what_rows_state_alike_is_in_the_data_once() {
+        let row = |name: &str| json!({"device": {"name": name}, "run": null, "timing": {"policy": {"l2": "read"}}});
+        let mut data = json!({"rows": [row("X"), row("Y"), row("X"), {"op": "A"}]});
+        share(&mut data);
+        assert_eq!(data["shared"], json!([{"name": "X"}, {"l2": "read"}, {"name": "Y"}]));
+        let row = |device: usize| json!({"device": device, "run": null, "timing": {"policy": 1}});
+        assert_eq!(data["rows"], json!([row(0), row(2), row(0), {"op": "A"}]));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use rayon::slice::ParallelSliceMut;
+
 use super::{Report, Row};
 use crate::profile::Profile;
 
@@ -31,10 +33,10 @@ pub fn markdown(report: &Report, profile: &Profile) -> String {
     out
 }
 
-/// The rows that have a reading by rising efficiency, then the others in their order.
+/// The rows that have a reading by rising efficiency, then the others, rows of one efficiency by their names.
 pub(super) fn by_efficiency(report: &Report) -> Vec<&Row> {
-    let mut rows: Vec<&Row> = report.rows.iter().collect();
-    let key = |row: &Row| row.priced.reading.as_ref().map_or(f64::INFINITY, |r| r.efficiency);
-    rows.sort_by(|a, b| key(a).total_cmp(&key(b)).then_with(|| (&a.op, &a.case).cmp(&(&b.op, &b.case))));
-    rows
+    let efficiency = |row: &Row| row.priced.reading.as_ref().map_or(f64::INFINITY, |r| r.efficiency);
+    let mut rows: Vec<(f64, &Row)> = report.rows.iter().map(|row| (efficiency(row), row)).collect();
+    rows.par_sort_by(|(x, a), (y, b)| x.total_cmp(y).then_with(|| (&a.op, &a.case).cmp(&(&b.op, &b.case))));
+    rows.into_iter().map(|(_, row)| row).collect()
 }

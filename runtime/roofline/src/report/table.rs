@@ -1,9 +1,12 @@
 //! The report for a terminal: rows grouped by family, sorted, cut to the width there is.
 
+use std::cmp::Ordering;
 use std::io;
 
 use anstyle::{AnsiColor, Style};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
+use tileops_record::Text;
 use unicode_width::UnicodeWidthStr;
 
 use super::layout::{Column, Layout};
@@ -36,7 +39,11 @@ pub fn table(report: &Report, profile: &Profile, options: TableOptions, out: &mu
     let bold = Style::new().bold();
     let mut rows = super::markdown::by_efficiency(report);
     // Stable: within a family the worst efficiency stays first. Rows of no family come last.
-    rows.sort_by(|a, b| (a.family.is_none(), &a.family).cmp(&(b.family.is_none(), &b.family)));
+    let same = |a: &Option<Text>, b: &Option<Text>| a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a.same(b));
+    rows.par_sort_by(|Row { family: a, .. }, Row { family: b, .. }| match same(a, b) {
+        true => Ordering::Equal,
+        false => (a.is_none(), a).cmp(&(b.is_none(), b)),
+    });
     let grouped = rows.iter().any(|row| row.family.is_some());
     let mut columns = COLUMNS;
     if report.summary.with_peer == 0 {
