@@ -152,9 +152,15 @@ fn fold_if(then: &Expr, condition: &Expr, otherwise: &Expr, range: TextRange, at
         Some(true) => fold_expr(then, at),
         Some(false) => fold_expr(otherwise, at),
         None => {
-            let then = fold_expr(then, at).boxed();
-            let otherwise = fold_expr(otherwise, at).boxed();
-            Folded::open(ExprKind::If { then, condition: condition.boxed(), otherwise }, range)
+            let (then, otherwise) = (fold_expr(then, at), fold_expr(otherwise, at));
+            match (then.truth(), otherwise.truth()) {
+                (Some(true), Some(false)) => condition,
+                (Some(false), Some(true)) => Folded { expr: condition.expr.negated(), value: None },
+                _ => {
+                    let (then, otherwise) = (then.boxed(), otherwise.boxed());
+                    Folded::open(ExprKind::If { then, condition: condition.boxed(), otherwise }, range)
+                }
+            }
         }
     }
 }
@@ -233,7 +239,31 @@ fn fold_compare(first: &Expr, rest: &[(Spanned<CompareOp>, Expr)], range: TextRa
             chain.push((op, operand.expr));
         }
     }
-    Folded::open(ExprKind::Compare(Box::new(start), chain), range)
+    match chain.as_slice() {
+        [(op, right)] => compared_with_truth(&start, op.value, right),
+        _ => None,
+    }
+    .unwrap_or_else(|| Folded::open(ExprKind::Compare(Box::new(start), chain), range))
+}
+
+/// A condition that is compared with a truth value is that condition, or its negation.
+fn compared_with_truth(left: &Expr, op: CompareOp, right: &Expr) -> Option<Folded> {
+    let (truth, condition) = match (&left.kind, &right.kind) {
+        (ExprKind::Bool(truth), _) => (*truth, right),
+        (_, ExprKind::Bool(truth)) => (*truth, left),
+        _ => return None,
+    };
+    let holds = match op {
+        CompareOp::Eq => truth,
+        CompareOp::Ne => !truth,
+        _ => return None,
+    };
+    let is_condition = match &condition.kind {
+        ExprKind::Compare(..) | ExprKind::Bools(..) | ExprKind::Unary(UnaryOp::Not, _) => true,
+        ExprKind::Call(call) => &*call.callee.value == "present",
+        _ => false,
+    };
+    is_condition.then(|| Folded { expr: if holds { condition.clone() } else { condition.negated() }, value: None })
 }
 
 fn fold_slice(base: &Expr, (from, to): (Option<&Expr>, Option<&Expr>), range: TextRange, at: At<'_>) -> Folded {

@@ -318,6 +318,19 @@ fn shapes_are_folded() {
     assert_eq!(shape("Mat[flag and x, M, K]"), "Mat[x, 6, K]");
 }
 
+/// What stands beside a truth value, or chooses between the two, is a condition itself.
+#[test]
+fn a_condition_says_its_own_truth() {
+    assert_eq!(folded("(N == 1) == present(bias)"), "N == 1");
+    assert_eq!(folded("present(scale) == (N in S)"), "N not in (2, 3, 4)");
+    assert_eq!(folded("(N == 1) != True"), "N != 1");
+    assert_eq!(folded("False if N == 1 else True"), "N != 1");
+    assert_eq!(folded("flag if N == 1 else not flag"), "N == 1");
+    // A name may stand for a value that is no Boolean.
+    assert_eq!(folded("N == True"), "N == True");
+    assert_eq!(folded("1 if N == 1 else 0"), "1 if N == 1 else 0");
+}
+
 #[test]
 fn folding_keeps_places() {
     let folded = fold(&parse("N + (M + 1)"), &world());

@@ -221,6 +221,20 @@ impl CompareOp {
             CompareOp::NotIn => "not in",
         }
     }
+
+    /// The operator that holds where this one does not: no value of the language is a NaN.
+    pub fn opposite(self) -> CompareOp {
+        match self {
+            CompareOp::Eq => CompareOp::Ne,
+            CompareOp::Ne => CompareOp::Eq,
+            CompareOp::Lt => CompareOp::Ge,
+            CompareOp::Le => CompareOp::Gt,
+            CompareOp::Gt => CompareOp::Le,
+            CompareOp::Ge => CompareOp::Lt,
+            CompareOp::In => CompareOp::NotIn,
+            CompareOp::NotIn => CompareOp::In,
+        }
+    }
 }
 
 impl BoolOp {
@@ -245,6 +259,23 @@ impl Expr {
             ExprKind::Name(name) => Some(name),
             _ => None,
         }
+    }
+
+    /// The negation of a condition: `a != b` of `a == b`, `a` of `not a`. A chain of comparisons has none but `not`.
+    pub fn negated(&self) -> Expr {
+        let kind = match &self.kind {
+            ExprKind::Unary(UnaryOp::Not, operand) => return (**operand).clone(),
+            ExprKind::Compare(first, rest) if rest.len() == 1 => {
+                let opposite = |(op, operand): &(Spanned<CompareOp>, Expr)| {
+                    let mut op = op.clone();
+                    op.value = op.value.opposite();
+                    (op, operand.clone())
+                };
+                ExprKind::Compare(first.clone(), rest.iter().map(opposite).collect())
+            }
+            _ => ExprKind::Unary(UnaryOp::Not, Box::new(self.clone())),
+        };
+        Expr::new(kind, self.range)
     }
 
     /// Calls `visit` on each direct operand, in the order written.

@@ -1,7 +1,7 @@
-//! Texts laid out in lines, and the statements of Python that they make.
+//! Texts laid out in lines.
 
 /// The longest line of Python, where a line can be broken at all.
-const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 100;
 
 /// A text that can be broken at some of its places.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,37 +68,6 @@ impl Doc {
         }
         inner.push(Doc::IfBroken(","));
         Doc::Group(vec![Doc::text(open), Doc::Indent(vec![Doc::Line, Doc::Group(inner)]), Doc::Line, Doc::text(close)])
-    }
-}
-
-/// One statement of Python.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Stmt {
-    /// A simple statement.
-    Simple(Doc),
-    /// A header that ends in a colon, and what is under it.
-    Block(Doc, Vec<Stmt>),
-}
-
-impl Stmt {
-    /// A statement that is not broken.
-    pub(crate) fn line(text: impl Into<String>) -> Stmt {
-        Stmt::Simple(Doc::text(text))
-    }
-}
-
-/// Writes `statements` with `indent` columns before each.
-pub(crate) fn write_statements(out: &mut String, statements: &[Stmt], indent: usize) {
-    for statement in statements {
-        let (doc, body) = match statement {
-            Stmt::Simple(doc) => (doc, None),
-            Stmt::Block(header, body) => (header, Some(body)),
-        };
-        write_line(out, doc, indent, WIDTH);
-        if let Some(body) = body {
-            // The nesting of blocks is that of the discriminants, which the analyzer bounds.
-            write_statements(out, body, indent + 4);
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tileops_analyzer::analysis::EntryAnalysis;
 use tileops_analyzer::check::{Point, SymbolRole};
 use tileops_analyzer::eval::free_names;
-use tileops_analyzer::expr::{Axis, BinaryOp, CompareOp, Expr, ExprKind, Shape, ShapeKind, UnaryOp};
+use tileops_analyzer::expr::{Axis, BinaryOp, Expr, ExprKind, Shape, ShapeKind};
 use tileops_analyzer::model::{Condition, Fact, ParamRole, Signature, Tensor};
 
 /// The most points that a method has branches for.
@@ -92,35 +92,6 @@ pub(crate) fn deciding(analysis: &EntryAnalysis, signature: &Signature) -> Vec<A
         }
     }
     names
-}
-
-/// The negation of a condition.
-pub(crate) fn negated(expr: &Expr) -> Expr {
-    let kind = match &expr.kind {
-        ExprKind::Unary(UnaryOp::Not, operand) => return (**operand).clone(),
-        ExprKind::Compare(first, rest) if rest.len() == 1 => {
-            let rest = rest
-                .iter()
-                .map(|(op, operand)| {
-                    let mut op = op.clone();
-                    op.value = match op.value {
-                        CompareOp::Eq => CompareOp::Ne,
-                        CompareOp::Ne => CompareOp::Eq,
-                        CompareOp::Lt => CompareOp::Ge,
-                        CompareOp::Le => CompareOp::Gt,
-                        CompareOp::Gt => CompareOp::Le,
-                        CompareOp::Ge => CompareOp::Lt,
-                        CompareOp::In => CompareOp::NotIn,
-                        CompareOp::NotIn => CompareOp::In,
-                    };
-                    (op, operand.clone())
-                })
-                .collect();
-            ExprKind::Compare(first.clone(), rest)
-        }
-        _ => ExprKind::Unary(UnaryOp::Not, Box::new(expr.clone())),
-    };
-    Expr::new(kind, expr.range)
 }
 
 /// Whether an operation in `expr` has arguments at which it has no value.

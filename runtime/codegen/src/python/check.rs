@@ -9,12 +9,13 @@ use tileops_analyzer::expr::{Axis, Expr, ExprKind, Level};
 use tileops_analyzer::lang::{DType, Kind};
 use tileops_analyzer::model::{Condition, Fact, Signature, Tensor, TensorRole};
 
-use super::expr::{Place, Printer, attribute, braced, identifier, parenthesized, string};
-use super::outline::bracketed;
+use super::expr::{Place, Printer, attribute, braced, identifier, string};
+use super::outline::spread;
+use super::stmt::Stmt;
 use super::tree::{Arms, branches};
 use super::{declared, header, refuse};
-use crate::layout::{Doc, Stmt, flat};
-use crate::shared::{MOST_POINTS, can_fail, deciding, negated, restrictions, tensors};
+use crate::layout::{Doc, flat};
+use crate::shared::{MOST_POINTS, can_fail, deciding, restrictions, tensors};
 
 /// The local that holds what is known of a tensor.
 fn info(name: &str) -> String {
@@ -89,9 +90,9 @@ fn presence(tensor: &Tensor, printer: Printer<'_>, body: &mut Vec<Stmt>) {
         }
         Fact::Valid(Condition::When(formula), _) => {
             let condition = printer.expr(&formula.expr, Level::Operand);
-            let test = Doc::text(format!("if ({place} is not None) != "));
-            body.push(Stmt::Block(
-                Doc::Cat(vec![test, bracketed(condition), Doc::text(":")]),
+            let passed = Doc::text(format!("({place} is not None) != "));
+            body.push(Stmt::when(
+                Doc::Cat(vec![passed, condition]),
                 vec![refuse(
                     &format!("{}.optional", tensor.path),
                     &format!("`{name}` is passed exactly where `{}`", braced(&formula.expr.to_string())),
@@ -100,8 +101,8 @@ fn presence(tensor: &Tensor, printer: Printer<'_>, body: &mut Vec<Stmt>) {
             body.push(read_optional(&info, &place, read));
         }
         _ => {
-            body.push(Stmt::Block(
-                Doc::text(format!("if {place} is None:")),
+            body.push(Stmt::when(
+                Doc::text(format!("{place} is None")),
                 vec![refuse(&tensor.path, &format!("`{name}` is not passed"))],
             ));
             body.push(Stmt::Simple(Doc::Cat(vec![Doc::text(format!("{info} = ")), read])));
@@ -124,13 +125,13 @@ fn read_optional(info: &str, place: &str, read: Doc) -> Stmt {
         Doc::text("else "),
         read,
     ]);
-    Stmt::Simple(parenthesized(&format!("{info} = "), value, "", true))
+    Stmt::Simple(spread(&format!("{info} = "), value, ""))
 }
 
 fn rule_check(printer: Printer<'_>, rule: &Expr, written: &Expr, path: &str) -> Stmt {
     let message = format!("`{}` does not hold", braced(&written.to_string()));
     let refusal = refuse(path, &message);
-    let check = Stmt::Block(printer.statement("if ", &negated(rule), ":"), vec![refusal]);
+    let check = Stmt::when(printer.bare(&rule.negated()), vec![refusal]);
     declared(path, check, can_fail(rule))
 }
 
@@ -143,8 +144,8 @@ fn remember(analysis: &EntryAnalysis, signature: &Signature, body: &mut Vec<Stmt
             let name = &*output.name.value;
             let path = format!("{}.buffer", output.path);
             body.push(read_optional("out_info", "out", tensor_of(&path, "out")));
-            body.push(Stmt::Block(
-                Doc::text(format!("if out_info is not None and out_info != outputs[{}]:", string(name))),
+            body.push(Stmt::when(
+                Doc::text(format!("out_info is not None and out_info != outputs[{}]", string(name))),
                 vec![refuse(
                     &path,
                     &format!("`out` is {{out_info}}, and `{}` is {{outputs['{}']}}", braced(name), name),
@@ -286,20 +287,16 @@ impl Arm<'_> {
                     false => (format!("len({info}.shape) != {fixed}"), fixed.to_string()),
                 };
                 let message = format!("`{tensor}` has the shape {{show({info}.shape)}}, and must have {due} axes");
-                self.body.push(Stmt::Block(Doc::text(format!("if {test}:")), vec![refuse(&path, &message)]));
+                self.body.push(Stmt::when(Doc::text(test), vec![refuse(&path, &message)]));
             }
             Step::CheckLength { tensor, axes, .. } => {
                 let (info, path) = (info(tensor), format!("{}.shape", self.path_of(tensor)));
                 let (plain, splices) = self.length(axes);
-                let test = Doc::Cat(vec![
-                    Doc::text(format!("if len({info}.shape) != ")),
-                    Self::sum(plain, &splices),
-                    Doc::text(":"),
-                ]);
+                let test = Doc::Cat(vec![Doc::text(format!("len({info}.shape) != ")), Self::sum(plain, &splices)]);
                 let message =
                     format!("`{tensor}` has the shape {{show({info}.shape)}}, which has too many or too few axes");
                 let can_fail = axes.iter().any(|(Axis::One(expr) | Axis::Splice(expr))| can_fail(expr));
-                self.body.push(declared(&path, Stmt::Block(test, vec![refuse(&path, &message)]), can_fail));
+                self.body.push(declared(&path, Stmt::when(test, vec![refuse(&path, &message)]), can_fail));
             }
             Step::BindAxis { place, index, coefficient, offset } => {
                 self.bind_axis(place, index, *coefficient, offset.as_deref())
@@ -315,8 +312,8 @@ impl Arm<'_> {
                     _ => format!(", and `{}` is {{{value}}}", braced(&expr.to_string())),
                 };
                 let must = if due_is.is_empty() { format!(", and must be {value}") } else { due_is };
-                let test = Doc::Cat(vec![Doc::text("if "), extent, Doc::text(" != "), due, Doc::text(":")]);
-                let check = Stmt::Block(test, vec![refuse(&path, &format!("{shown} is {found}{must}"))]);
+                let test = Doc::Cat(vec![extent, Doc::text(" != "), due]);
+                let check = Stmt::when(test, vec![refuse(&path, &format!("{shown} is {found}{must}"))]);
                 self.body.push(declared(&path, check, open));
             }
             Step::BindSplice { place, index } => self.bind_splice(place, index),
@@ -348,7 +345,7 @@ impl Arm<'_> {
                     braced(&expr.to_string())
                 );
                 let test = Doc::Cat(vec![slice, Doc::text(" != "), due]);
-                self.body.push(Stmt::Block(parenthesized("if ", test, ":", true), vec![refuse(&path, &message)]));
+                self.body.push(Stmt::when(test, vec![refuse(&path, &message)]));
             }
             Step::BindDType { tensor, index, .. } => {
                 let (own, path) = (identifier(index), format!("{}.dtype", self.path_of(tensor)));
@@ -357,25 +354,25 @@ impl Arm<'_> {
                     let names: Vec<&str> = set.iter().map(DType::name).collect();
                     let texts: Vec<Doc> = names.iter().map(|name| Doc::text(string(name))).collect();
                     let test = match texts.as_slice() {
-                        [one] => Doc::Cat(vec![Doc::text(format!("if {own} != ")), one.clone(), Doc::text(":")]),
-                        _ => Doc::Cat(vec![Doc::display(format!("if {own} not in ("), texts, ")"), Doc::text(":")]),
+                        [one] => Doc::Cat(vec![Doc::text(format!("{own} != ")), one.clone()]),
+                        _ => Doc::Cat(vec![Doc::text(format!("{own} not in ")), Doc::display("(", texts, ")")]),
                     };
                     let message = format!("`{tensor}` is `{{{own}}}`, and `{index}` is {}", names.join(" or "));
-                    self.body.push(Stmt::Block(test, vec![refuse(&path, &message)]));
+                    self.body.push(Stmt::when(test, vec![refuse(&path, &message)]));
                 }
                 self.known.push(index.clone());
             }
             Step::CheckDType { tensor, dtype } => {
                 let (info, path) = (info(tensor), format!("{}.dtype", self.path_of(tensor)));
                 let (due, value) = self.expected(dtype, &path, "expected = ");
-                let test = Doc::Cat(vec![Doc::text(format!("if {info}.dtype != ")), due, Doc::text(":")]);
+                let test = Doc::Cat(vec![Doc::text(format!("{info}.dtype != ")), due]);
                 let literal = value.starts_with('"');
                 let due = match literal {
                     true => format!("and must be `{}`", value.trim_matches('"')),
                     false => format!("and `{}` is `{{{value}}}`", braced(&dtype.to_string())),
                 };
                 let message = format!("`{tensor}` is `{{{info}.dtype}}`, {due}");
-                self.body.push(Stmt::Block(test, vec![refuse(&path, &message)]));
+                self.body.push(Stmt::when(test, vec![refuse(&path, &message)]));
             }
             Step::Let { name, value } => self.bind_let(name, value),
             Step::Rule { rule } => {
@@ -428,12 +425,12 @@ impl Arm<'_> {
         if coefficient == 1 {
             self.body.push(declared(&path, Stmt::line(format!("{own} = {difference}")), can_fail));
             if offset.is_some() {
-                self.body.push(Stmt::Block(Doc::text(format!("if {own} < 0:")), vec![refusal]));
+                self.body.push(Stmt::when(Doc::text(format!("{own} < 0")), vec![refusal]));
             }
         } else {
             let assign = Stmt::line(format!("{own}, rest = divmod({difference}, {coefficient})"));
             self.body.push(declared(&path, assign, can_fail));
-            self.body.push(Stmt::Block(Doc::text(format!("if rest != 0 or {own} < 0:")), vec![refusal]));
+            self.body.push(Stmt::when(Doc::text(format!("rest != 0 or {own} < 0")), vec![refusal]));
         }
         self.known.push(index.clone());
     }
@@ -454,10 +451,8 @@ impl Arm<'_> {
             let others: Vec<Doc> = more_before.iter().chain(&more_behind).cloned().collect();
             let least = flat(&Self::sum(before + behind, &others));
             let message = format!("`{}` has the shape {{show({info}.shape)}}, which has too few axes", at.tensor);
-            self.body.push(Stmt::Block(
-                Doc::text(format!("if len({info}.shape) < {least}:")),
-                vec![refuse(&path, &message)],
-            ));
+            self.body
+                .push(Stmt::when(Doc::text(format!("len({info}.shape) < {least}")), vec![refuse(&path, &message)]));
             let start = flat(&Self::sum(before, &more_before));
             let end = match (behind, more_behind.as_slice()) {
                 (0, []) => String::new(),
@@ -516,13 +511,13 @@ impl Arm<'_> {
         let names: Vec<String> = columns.iter().map(|name| self.printer.name(name)).collect();
         let shown: Vec<String> =
             columns.iter().zip(&names).map(|(column, name)| format!("`{column}` is `{{{name}}}`")).collect();
-        let open = format!("if {} not in (", tuple(names));
-        let rows = match rows.as_slice() {
-            [one] => Doc::Cat(vec![Doc::text(open), one.clone(), Doc::text(",):")]),
-            _ => Doc::Cat(vec![Doc::display(open, rows, ")"), Doc::text(":")]),
+        let all = match rows.as_slice() {
+            [one] => Doc::Cat(vec![Doc::text("("), one.clone(), Doc::text(",)")]),
+            _ => Doc::display("(", rows, ")"),
         };
+        let test = Doc::Cat(vec![Doc::text(format!("{} not in ", tuple(names))), all]);
         let message = format!("{}, which no row admits", shown.join(" and "));
-        self.body.push(Stmt::Block(rows, vec![refuse("signature.dtype_combos", &message)]));
+        self.body.push(Stmt::when(test, vec![refuse("signature.dtype_combos", &message)]));
     }
 
     fn outputs(&mut self) -> Result<(), String> {

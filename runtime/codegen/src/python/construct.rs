@@ -6,9 +6,11 @@ use tileops_analyzer::lang::Kind;
 use tileops_analyzer::model::{Condition, Fact, ParamRole};
 
 use super::expr::{Place, Printer, attribute, braced, string, value};
+use super::outline::enclosed;
+use super::stmt::Stmt;
 use super::{header, refuse};
-use crate::layout::{Doc, Stmt, flat};
-use crate::shared::{can_fail, negated, restrictions};
+use crate::layout::{Doc, flat};
+use crate::shared::{can_fail, restrictions};
 
 pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
     let Some(signature) = analysis.entry.signature.valid() else { return Err("it has no signature".to_owned()) };
@@ -59,8 +61,8 @@ pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
     }
     let printer = Printer { scope: &analysis.scope, place: Place::Check, fields: None };
     for rule in restrictions(analysis).into_iter().filter(|rule| rule.params_only) {
-        body.push(Stmt::Block(
-            printer.statement("if ", &negated(rule.expr), ":"),
+        body.push(Stmt::when(
+            printer.bare(&rule.expr.negated()),
             vec![refuse(&rule.path, &format!("`{}` does not hold", braced(&rule.expr.to_string())))],
         ));
     }
@@ -85,10 +87,10 @@ fn invariants(scope: &Scope, name: &str, kind: &Kind) -> Vec<Stmt> {
         let Some(invariant) = &constructor.invariant else { continue };
         let printer = Printer { scope, place: Place::Check, fields: Some((name, constructor)) };
         let message = format!("`{}` of `{}` does not hold", braced(&invariant.to_string()), constructor.name);
-        let check = Stmt::Block(printer.statement("if ", &negated(invariant), ":"), vec![refuse(&path, &message)]);
+        let check = Stmt::when(printer.bare(&invariant.negated()), vec![refuse(&path, &message)]);
         let passed = if maybe { format!("{own} is not None and ") } else { String::new() };
-        body.push(Stmt::Block(
-            Doc::text(format!("if {passed}{own}.kind == {}:", string(&constructor.name))),
+        body.push(Stmt::when(
+            Doc::text(format!("{passed}{own}.kind == {}", string(&constructor.name))),
             vec![super::declared(&path, check, can_fail(invariant))],
         ));
     }
@@ -132,26 +134,15 @@ fn checks(name: &str, kind: &Kind) -> Result<Vec<Stmt>, String> {
         let read = super::declared(&path, Stmt::Simple(call), true);
         if maybe {
             body.push(Stmt::line(format!("self.{own} = None")));
-            body.push(Stmt::Block(Doc::text(format!("if {own} is not None:")), vec![read]));
+            body.push(Stmt::when(Doc::text(format!("{own} is not None")), vec![read]));
         } else {
             body.push(read);
         }
         return Ok(body);
     }
-    let (tests, loose) = predicate(&own, kind)?;
-    if !tests.is_empty() {
-        let header = if loose {
-            Doc::Group(vec![
-                Doc::text("if not ("),
-                Doc::Indent(vec![Doc::Line, Doc::Group(vec![either(tests)])]),
-                Doc::Line,
-                Doc::text("):"),
-            ])
-        } else {
-            Doc::Cat(vec![Doc::text("if not "), either(tests), Doc::text(":")])
-        };
-        body.push(Stmt::Block(
-            header,
+    if let Some(test) = violation(&own, kind)? {
+        body.push(Stmt::when(
+            test,
             vec![refuse(
                 &path,
                 &format!("`{}` is {{{own}!r}}, and must be {}", braced(name), braced(&described(kind))),
@@ -173,6 +164,20 @@ fn described(kind: &Kind) -> String {
         Kind::Maybe(inner) => format!("{} or None", described(inner)),
         other => other.to_string(),
     }
+}
+
+/// The condition under which `place` holds no value of `kind`; nothing where every value is one.
+fn violation(place: &str, kind: &Kind) -> Result<Option<Doc>, String> {
+    if let Kind::Enum(literals) = kind {
+        let literals = tuple(literals.iter().map(|literal| string(literal)));
+        return Ok(Some(Doc::Cat(vec![Doc::text(format!("{place} not in ")), literals])));
+    }
+    if *kind == Kind::None {
+        return Ok(Some(Doc::text(format!("{place} is not None"))));
+    }
+    let (tests, loose) = predicate(place, kind)?;
+    let holds = if loose { enclosed(either(tests.clone())) } else { either(tests.clone()) };
+    Ok((!tests.is_empty()).then(|| Doc::Cat(vec![Doc::text("not "), holds])))
 }
 
 /// The conditions of which one holds where `place` holds a value of `kind`, and whether a `not` needs parentheses around
@@ -274,6 +279,10 @@ fn annotation(kind: &Kind) -> String {
                 if !texts.contains(&text) {
                     texts.push(text);
                 }
+            }
+            // To a checker of types every `int` is a `float`.
+            if texts.iter().any(|text| text == "float") {
+                texts.retain(|text| text != "int");
             }
             texts.join(" | ")
         }

@@ -4,7 +4,7 @@ use tileops_analyzer::check::{Scope, SymbolRole};
 use tileops_analyzer::expr::{BoolOp, Call, Expr, ExprKind, Level, UnaryOp};
 use tileops_analyzer::lang::{Constructor, DType, Kind, Value};
 
-use super::outline::{Outline, bracketed};
+use super::outline::{enclosed, spread};
 use crate::layout::Doc;
 
 /// Python's keywords, and what a parameter cannot be called in `__init__` or as an attribute.
@@ -220,8 +220,7 @@ impl Printer<'_> {
     /// The expression where only what binds at least as tightly as `least` can stand without parentheses.
     pub(crate) fn expr(self, expr: &Expr, least: Level) -> Doc {
         if self.level(expr) < least {
-            let inner = Doc::Group(vec![self.bare(expr)]);
-            return Doc::Group(vec![Doc::text("("), Doc::Indent(vec![Doc::Line, inner]), Doc::Line, Doc::text(")")]);
+            return enclosed(self.bare(expr));
         }
         // An operand is broken where the whole would not fit otherwise, not with it.
         Doc::Group(vec![self.bare(expr)])
@@ -230,15 +229,11 @@ impl Printer<'_> {
     /// `prefix`, the expression, `suffix`, as a statement: where it needs more than a line, broken in its own brackets if
     /// that does, else in parentheses.
     pub(crate) fn statement(self, prefix: &str, expr: &Expr, suffix: &str) -> Doc {
-        let doc = self.bare(expr);
-        let loose = self.level(expr) < Level::Primary;
-        if loose && Outline::of(self, expr).breaks_in_brackets() {
-            return Doc::Cat(vec![Doc::text(prefix), bracketed(doc), Doc::text(suffix)]);
-        }
-        parenthesized(prefix, doc, suffix, loose)
+        spread(prefix, self.bare(expr), suffix)
     }
 
-    fn bare(self, expr: &Expr) -> Doc {
+    /// The expression without parentheses.
+    pub(crate) fn bare(self, expr: &Expr) -> Doc {
         match &expr.kind {
             ExprKind::Int(value) => Doc::text(value.to_string()),
             ExprKind::Float(number) => Doc::text(value(&Value::Float(*number)).unwrap_or_default()),
@@ -270,10 +265,11 @@ impl Printer<'_> {
                 Doc::Cat(docs)
             }
             ExprKind::Bools(op, operands) => {
-                let tighter = match (operands.len(), op) {
-                    (0, op) => return Doc::text(if *op == BoolOp::And { "True" } else { "False" }),
-                    (1, _) => Level::Any,
-                    (_, op) => op.level().tighter(),
+                let tighter = match operands.len() {
+                    0 => return Doc::text(if *op == BoolOp::And { "True" } else { "False" }),
+                    1 => Level::Any,
+                    // `and` within `or` is in parentheses, which tell a reader what binds.
+                    _ => BoolOp::And.level().tighter(),
                 };
                 let mut docs = Vec::new();
                 for (position, operand) in operands.iter().enumerate() {
@@ -406,19 +402,4 @@ impl Printer<'_> {
         }
         Doc::list(open, items, ")")
     }
-}
-
-/// `prefix`, `doc`, `suffix` on a line, or the middle on lines of its own; in parentheses then where it is `loose`.
-pub(crate) fn parenthesized(prefix: &str, doc: Doc, suffix: &str, loose: bool) -> Doc {
-    if !loose {
-        return Doc::Cat(vec![Doc::text(prefix), doc, Doc::text(suffix)]);
-    }
-    Doc::Group(vec![
-        Doc::text(prefix),
-        Doc::IfBroken("("),
-        Doc::Indent(vec![Doc::Line, Doc::Group(vec![doc])]),
-        Doc::Line,
-        Doc::IfBroken(")"),
-        Doc::text(suffix),
-    ])
 }

@@ -1,15 +1,12 @@
 //! Whether a formatter of Python breaks an expression in its own brackets, or puts it in parentheses: black's rule, as ruff
 //! has it.
 
-use tileops_analyzer::check::SymbolRole;
-use tileops_analyzer::expr::{BinaryOp, Expr, ExprKind, Level, UnaryOp};
-
-use super::expr::{Place, Printer};
-use crate::layout::Doc;
+use crate::layout::{Doc, flat};
 
 /// How loosely an operator binds, as far as the rule tells them apart: `and` and `or` are one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Looseness {
+    Unary,
     Product,
     Sum,
     Comparison,
@@ -18,10 +15,12 @@ enum Looseness {
 }
 
 /// What the rule reads of an expression: all that stands outside of brackets.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Outline {
     /// The loosest operator, and how often it stands there.
     loosest: Option<(Looseness, usize)>,
+    /// Whether one of them is `or`.
+    has_or: bool,
     has_brackets: bool,
     /// Whether the first part is in brackets; nothing before there is one.
     first: Option<bool>,
@@ -30,109 +29,128 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    pub(super) fn of(printer: Printer<'_>, expr: &Expr) -> Outline {
+    /// The outline of an expression on one line.
+    pub(super) fn of(doc: &Doc) -> Outline {
+        let text = flat(doc);
         let mut outline = Outline::default();
-        outline.part(printer, expr, Level::Any);
+        let mut rest = text.trim_start();
+        // Whether an operand has ended, so that a bracket calls or subscripts it and a sign is no operand's own.
+        let mut ended = false;
+        while let Some(c) = rest.chars().next() {
+            let length = match c {
+                '"' => string_length(rest),
+                '(' | '[' => bracket_length(rest),
+                '=' | '!' | '<' | '>' | '+' | '-' | '*' | '/' | '%' => {
+                    rest.find(|c| !"=!<>+-*/%".contains(c)).unwrap_or(rest.len())
+                }
+                _ if c.is_alphanumeric() || c == '_' || c == '.' => {
+                    rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len())
+                }
+                _ => c.len_utf8(),
+            };
+            let (token, behind) = rest.split_at(length);
+            let negates = token == "not" && behind.trim_start().starts_with("in ");
+            let looseness = match token {
+                "and" | "or" => Some(Looseness::Boolean),
+                "if" | "else" => Some(Looseness::Conditional),
+                "in" | "is" | "==" | "!=" | "<" | "<=" | ">" | ">=" => Some(Looseness::Comparison),
+                "+" | "-" if ended => Some(Looseness::Sum),
+                "*" | "/" | "//" | "%" => Some(Looseness::Product),
+                "not" | "-" => Some(Looseness::Unary),
+                _ => None,
+            };
+            match looseness {
+                // `not in` and `is not` are one operator.
+                Some(Looseness::Unary) if negates || text[..text.len() - rest.len()].ends_with("is ") => {}
+                Some(looseness) => {
+                    outline.operator(looseness);
+                    outline.has_or |= token == "or";
+                    if looseness == Looseness::Unary {
+                        outline.word();
+                    }
+                    ended = false;
+                }
+                None if c == '(' || c == '[' => {
+                    outline.brackets(c == '(' || !ended, ended, length == 2);
+                    ended = true;
+                }
+                None => {
+                    outline.word();
+                    ended = true;
+                }
+            }
+            rest = behind.trim_start();
+        }
         outline
+    }
+
+    /// Whether some operator stands outside of brackets.
+    pub(super) fn is_loose(&self) -> bool {
+        self.loosest.is_some()
+    }
+
+    /// Whether it is an operand of `and` only in parentheses.
+    pub(super) fn is_looser_than_and(&self) -> bool {
+        self.has_or || matches!(self.loosest, Some((Looseness::Conditional, _)))
     }
 
     /// One operator at most is given up to be broken at, and there are brackets at an end to be broken instead.
     pub(super) fn breaks_in_brackets(&self) -> bool {
         self.has_brackets
             && match self.loosest {
-                None => true,
+                None | Some((Looseness::Unary, _)) => true,
                 Some((_, count)) => count == 1 && (self.last || self.first == Some(true)),
             }
     }
 
-    fn operator(&mut self, looseness: Looseness, count: usize) {
+    fn operator(&mut self, looseness: Looseness) {
         match &mut self.loosest {
             Some((known, _)) if *known > looseness => {}
-            Some((known, known_count)) if *known == looseness => *known_count += count,
-            loosest => *loosest = Some((looseness, count)),
+            Some((known, count)) if *known == looseness => *count += 1,
+            loosest => *loosest = Some((looseness, 1)),
         }
     }
 
-    /// What stands where only what binds at least as tightly as `least` has no parentheses.
-    fn part(&mut self, printer: Printer<'_>, expr: &Expr, least: Level) {
-        if printer.level(expr) < least {
-            self.brackets(true);
-        } else {
-            self.open(printer, expr);
-        }
-    }
-
-    /// Brackets, which may be the first thing: those of a call are not.
-    fn brackets(&mut self, first: bool) {
-        self.has_brackets = true;
-        self.last = true;
-        self.first.get_or_insert(first);
+    /// Brackets: of a call or a subscript where they are `behind` an operand. A subscript is no end that is broken.
+    fn brackets(&mut self, ends: bool, behind: bool, empty: bool) {
+        self.has_brackets |= !empty || behind;
+        self.last = ends;
+        self.first.get_or_insert(!behind);
     }
 
     fn word(&mut self) {
         self.last = false;
         self.first.get_or_insert(false);
     }
+}
 
-    fn open(&mut self, printer: Printer<'_>, expr: &Expr) {
-        match &expr.kind {
-            ExprKind::Binary(op, left, right) => {
-                let sum = matches!(op, BinaryOp::Add | BinaryOp::Sub);
-                self.operator(if sum { Looseness::Sum } else { Looseness::Product }, 1);
-                self.part(printer, left, op.level());
-                self.part(printer, right, op.level().tighter());
-            }
-            ExprKind::Bools(op, operands) => {
-                if operands.is_empty() {
-                    self.word();
-                }
-                if let [one] = operands.as_slice() {
-                    return self.part(printer, one, Level::Any);
-                }
-                self.operator(Looseness::Boolean, operands.len().saturating_sub(1));
-                operands.iter().for_each(|operand| self.part(printer, operand, op.level().tighter()));
-            }
-            ExprKind::Compare(first, rest) => {
-                self.operator(Looseness::Comparison, rest.len());
-                self.part(printer, first, Level::Operand);
-                rest.iter().for_each(|(_, operand)| self.part(printer, operand, Level::Operand));
-            }
-            // Two words of it can be broken at.
-            ExprKind::If { .. } => {
-                self.operator(Looseness::Conditional, 2);
-                self.word();
-            }
-            ExprKind::Unary(op, operand) => {
-                self.word();
-                let level = if *op == UnaryOp::Not { Level::Not } else { Level::Unary };
-                self.part(printer, operand, level);
-            }
-            ExprKind::Tuple(items) => {
-                self.brackets(true);
-                self.has_brackets = !items.is_empty() || self.has_brackets;
-            }
-            ExprKind::Call(call) if &*call.callee.value == "present" && printer.place == Place::Check => {
-                self.operator(Looseness::Comparison, 1);
-                self.word();
-            }
-            ExprKind::Call(_) => self.brackets(false),
-            // A subscript is no end that is broken.
-            ExprKind::Index(base, _) | ExprKind::Slice(base, ..) => {
-                self.part(printer, base, Level::Primary);
-                self.has_brackets = true;
-            }
-            ExprKind::Attribute(base, field) if printer.is_value(base, &field.value) => self.open(printer, base),
-            // `call.params["name"]`
-            ExprKind::Name(name)
-                if printer.place == Place::Price
-                    && printer.scope.get(name).is_some_and(|symbol| symbol.role == SymbolRole::Param) =>
-            {
-                self.word();
-                self.has_brackets = true;
-            }
-            _ => self.word(),
+/// The length of the string literal that `text` begins with.
+fn string_length(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.char_indices().skip(1).find(|&(_, c)| {
+        let ends = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends
+    });
+    end.map_or(text.len(), |(at, _)| at + 1)
+}
+
+/// The length of what is between the bracket that `text` begins with and its counterpart, both included.
+fn bracket_length(text: &str) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(c) = text[at..].chars().next() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            '"' => at += string_length(&text[at..]) - 1,
+            _ => {}
+        }
+        at += c.len_utf8();
+        if depth == 0 {
+            break;
         }
     }
+    at
 }
 
 /// An expression that is broken in its brackets alone, the last of them first.
@@ -143,5 +161,57 @@ pub(super) fn bracketed(doc: Doc) -> Doc {
         Doc::Group(items) if items.iter().any(|item| matches!(item, Doc::Indent(_))) => Doc::Bracket(items),
         Doc::Group(items) => Doc::Cat(items.into_iter().map(bracketed).collect()),
         other => other,
+    }
+}
+
+/// `prefix`, `doc`, `suffix`: where it needs more than a line, broken in its own brackets if that does, else in parentheses.
+pub(super) fn spread(prefix: &str, doc: Doc, suffix: &str) -> Doc {
+    let outline = Outline::of(&doc);
+    if outline.is_loose() && outline.breaks_in_brackets() {
+        return Doc::Cat(vec![Doc::text(prefix), bracketed(doc), Doc::text(suffix)]);
+    }
+    parenthesized(prefix, doc, suffix, outline.is_loose())
+}
+
+/// `prefix`, `doc`, `suffix` on a line, or the middle on lines of its own; in parentheses then where it is `loose`.
+pub(super) fn parenthesized(prefix: &str, doc: Doc, suffix: &str, loose: bool) -> Doc {
+    if !loose {
+        return Doc::Cat(vec![Doc::text(prefix), doc, Doc::text(suffix)]);
+    }
+    Doc::Group(vec![
+        Doc::text(prefix),
+        Doc::IfBroken("("),
+        Doc::Indent(vec![Doc::Line, Doc::Group(vec![doc])]),
+        Doc::Line,
+        Doc::IfBroken(")"),
+        Doc::text(suffix),
+    ])
+}
+
+/// `doc` in parentheses, which it keeps on one line too.
+pub(super) fn enclosed(doc: Doc) -> Doc {
+    let inner = Doc::Indent(vec![Doc::Line, Doc::Group(vec![doc])]);
+    Doc::Group(vec![Doc::text("("), inner, Doc::Line, Doc::text(")")])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_outside_of_brackets_decides() {
+        let outline = |text: &str| Outline::of(&Doc::text(text));
+        for broken_inside in ["f(a, b)", "not (a or b)", "f(a) + 1 * b(c or d)", "x not in (1, 2)", "(a and b) or c(d)"]
+        {
+            assert!(outline(broken_inside).breaks_in_brackets(), "{broken_inside}");
+        }
+        for wrapped in ["a + b", "a and b(c) and d(e)", "x[1] == y[2]", "f(a) is not None", "a if b(c) else d(e)"] {
+            assert!(!outline(wrapped).breaks_in_brackets(), "{wrapped}");
+        }
+        assert!(outline("a == \"or\" and b").loosest == Some((Looseness::Boolean, 1)));
+        assert!(!outline("a == \"x or y\" and f(b or c)").is_looser_than_and());
+        assert!(outline("a or b").is_looser_than_and() && outline("1 if a else 2").is_looser_than_and());
+        assert!(!outline("f(\"a) + (b\", [-1])").is_loose() && outline("-a").is_loose());
+        assert_eq!(outline("a - -b").loosest, Some((Looseness::Sum, 1)));
     }
 }

@@ -5,11 +5,12 @@ use tileops_analyzer::check::SymbolRole;
 use tileops_analyzer::eval::free_names;
 use tileops_analyzer::roofline::{Bytes, RooflineBody};
 
+use super::declared;
 use super::expr::{Place, Printer, identifier, string};
-use super::outline::bracketed;
+use super::outline::spread;
+use super::stmt::Stmt;
 use super::tree::{Arms, branches};
-use super::{declared, expr};
-use crate::layout::{Doc, Stmt};
+use crate::layout::Doc;
 use crate::shared::can_fail;
 
 pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
@@ -55,12 +56,10 @@ pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
                     Bytes::Formula(formula) => assign("moved", "roofline.bytes", formula),
                     Bytes::Derived(terms) => {
                         let mut docs = Vec::new();
-                        let mut count = 0;
                         for term in terms.iter().filter(|term| term.reads + term.writes > 0) {
-                            if count > 0 {
+                            if !docs.is_empty() {
                                 docs.extend([Doc::Space, Doc::text("+ ")]);
                             }
-                            count += 1;
                             if term.reads + term.writes > 1 {
                                 docs.push(Doc::text(format!("{} * ", term.reads + term.writes)));
                             }
@@ -69,12 +68,7 @@ pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
                         if docs.is_empty() {
                             docs.push(Doc::text("0"));
                         }
-                        let (name, sum) = ("moved = ", Doc::Cat(docs));
-                        // One operator is not broken at where brackets can be.
-                        Stmt::Simple(match count {
-                            ..=2 => Doc::Cat(vec![Doc::text(name), bracketed(sum)]),
-                            _ => expr::parenthesized(name, sum, "", true),
-                        })
+                        Stmt::Simple(spread("moved = ", Doc::Cat(docs), ""))
                     }
                 });
                 statements

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use tileops_analyzer::check::{Assignment, Point};
 use tileops_analyzer::lang::Value;
 
-use super::expr::{Printer, parenthesized, string};
-use crate::layout::{Doc, Stmt};
+use super::expr::{Printer, string};
+use super::outline::enclosed;
+use super::stmt::Stmt;
+use crate::layout::Doc;
 
 /// One body a point, each point with the same names.
 pub(crate) type Arms = Vec<(Point, Vec<Stmt>)>;
@@ -91,48 +93,50 @@ fn split(arms: Arms, printer: Printer<'_>) -> Vec<Stmt> {
             None => groups.push((own, vec![arm])),
         }
     }
-    let mut bodies: Vec<(String, Vec<Stmt>)> = Vec::new();
+    // Of each body, the alternatives that lead to it: conditions that hold together.
+    let mut bodies: Vec<(Vec<Vec<String>>, Vec<Stmt>)> = Vec::new();
     for (own, arms) in groups {
-        let test = test(&name, &own, printer);
+        let tests = tests(&name, &own, printer);
         let body = branches(arms, printer);
         match bodies.iter_mut().find(|(_, known)| *known == body) {
-            Some((tests, _)) => *tests = format!("{tests} or {test}"),
-            None => bodies.push((test, body)),
+            Some((alternatives, _)) => alternatives.push(tests),
+            None => bodies.push((vec![tests], body)),
         }
     }
     // What needs nothing done stands last, where it need not be said.
     bodies.sort_by_key(|(_, body)| body.is_empty());
-    let count = bodies.len();
-    let mut statements = Vec::new();
-    for (position, (test, body)) in bodies.into_iter().enumerate() {
-        if body.is_empty() {
-            continue;
-        }
-        let header = match position {
-            0 => condition("if ", &test),
-            _ if position + 1 == count => Doc::text("else:"),
-            _ => condition("elif ", &test),
-        };
-        statements.push(Stmt::Block(header, body));
+    let otherwise = if bodies.len() > 1 { bodies.pop().map(|(_, body)| body).unwrap_or_default() } else { Vec::new() };
+    bodies.retain(|(_, body)| !body.is_empty());
+    if bodies.is_empty() {
+        return otherwise;
     }
-    statements
+    let arms = bodies.into_iter().map(|(alternatives, body)| (condition(alternatives), body)).collect();
+    vec![Stmt::chain(arms, otherwise)]
 }
 
-/// A header with a test, broken before each `and` and `or` where it is too long. No name or literal contains one.
-fn condition(keyword: &str, test: &str) -> Doc {
-    let mut docs: Vec<Doc> = Vec::new();
-    for word in test.split(' ') {
-        match word {
-            "and" | "or" => docs.extend([Doc::Space, Doc::text(word)]),
-            _ if docs.is_empty() => docs.push(Doc::text(word)),
-            _ => docs.push(Doc::text(format!(" {word}"))),
+/// One of the alternatives holds: all of its conditions do.
+fn condition(alternatives: Vec<Vec<String>>) -> Doc {
+    let joined = |operands: Vec<Doc>, word: &str| {
+        let mut docs = Vec::new();
+        for operand in operands {
+            if !docs.is_empty() {
+                docs.extend([Doc::Space, Doc::text(format!("{word} "))]);
+            }
+            docs.push(operand);
         }
-    }
-    parenthesized(keyword, Doc::Cat(docs), ":", true)
+        Doc::Cat(docs)
+    };
+    let several = alternatives.len() > 1;
+    let alternative = |conditions: Vec<String>| {
+        let encloses = several && conditions.len() > 1;
+        let all = joined(conditions.into_iter().map(Doc::text).collect(), "and");
+        if encloses { enclosed(all) } else { all }
+    };
+    joined(alternatives.into_iter().map(alternative).collect(), "or")
 }
 
-/// Whether a point's assignments of one name hold.
-fn test(name: &str, own: &[Assignment], printer: Printer<'_>) -> String {
+/// The conditions under which a point's assignments of one name hold.
+fn tests(name: &str, own: &[Assignment], printer: Printer<'_>) -> Vec<String> {
     let param = printer.name(name);
     let valued = |place: &str, value: &Value| match value {
         Value::Bool(true) => place.to_owned(),
@@ -159,5 +163,5 @@ fn test(name: &str, own: &[Assignment], printer: Printer<'_>) -> String {
             }
         }
     }
-    tests.join(" and ")
+    tests
 }

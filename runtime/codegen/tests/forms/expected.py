@@ -275,11 +275,8 @@ class FamilyFwdOp(Op):
                     ),
                 },
             )
-        if self.tiling.kind == "tiled":
-            if self.tiling.step < 1:
-                raise self._refuse(
-                    "signature.params.tiling", "`step >= 1` of `tiled` does not hold"
-                )
+        if self.tiling.kind == "tiled" and self.tiling.step < 1:
+            raise self._refuse("signature.params.tiling", "`step >= 1` of `tiled` does not hold")
         self.last_call = None
 
     def check_call(self, x: TensorLike) -> None:
@@ -399,13 +396,12 @@ class SpliceFwdOp(Op):
             else:
                 with self._declared("signature.outputs.y.shape"):
                     y_shape = extents(reduced(C, None, True, "full"))
+        elif not self.keepdim:
+            with self._declared("signature.outputs.y.shape"):
+                y_shape = extents(reduced(C, self.dim, False, "full"))
         else:
-            if not self.keepdim:
-                with self._declared("signature.outputs.y.shape"):
-                    y_shape = extents(reduced(C, self.dim, False, "full"))
-            else:
-                with self._declared("signature.outputs.y.shape"):
-                    y_shape = extents(reduced(C, self.dim, True, "full"))
+            with self._declared("signature.outputs.y.shape"):
+                y_shape = extents(reduced(C, self.dim, True, "full"))
         outputs: dict[str, TensorInfo | None] = {"y": TensorInfo(y_shape, promote_int_to_float(T))}
         self.last_call = CheckedCall(
             self.NAME,
@@ -430,13 +426,12 @@ class SpliceFwdOp(Op):
             else:
                 with self._declared("roofline.flops"):
                     flops = prod(C) - prod(reduced(C, None, True, "full"))
+        elif not call.params["keepdim"]:
+            with self._declared("roofline.flops"):
+                flops = prod(C) - prod(reduced(C, call.params["dim"], False, "full"))
         else:
-            if not call.params["keepdim"]:
-                with self._declared("roofline.flops"):
-                    flops = prod(C) - prod(reduced(C, call.params["dim"], False, "full"))
-            else:
-                with self._declared("roofline.flops"):
-                    flops = prod(C) - prod(reduced(C, call.params["dim"], True, "full"))
+            with self._declared("roofline.flops"):
+                flops = prod(C) - prod(reduced(C, call.params["dim"], True, "full"))
         moved = call.bytes("a") + call.bytes("b") + call.bytes("y")
         return flops, moved
 
@@ -452,7 +447,7 @@ class CombosFwdOp(Op):
         limit: float | None = None,
         out_dtype: Any = "float32",
     ) -> None:
-        if not (mode in ("exact", "fast")):
+        if mode not in ("exact", "fast"):
             raise self._refuse(
                 "signature.params.mode", f"`mode` is {mode!r}, and must be 'exact' | 'fast'"
             )
@@ -490,12 +485,10 @@ class CombosFwdOp(Op):
             raise self._refuse(
                 "signature.inputs.x.dtype", f"`x` is `{T}`, and `T` is float16 or float32"
             )
-        if self.limit is not None:
-            if self.limit <= 0:
-                raise self._refuse(
-                    "signature.shape_rules[1]",
-                    "`not present(limit) or limit.value > 0` does not hold",
-                )
+        if self.limit is not None and self.limit <= 0:
+            raise self._refuse(
+                "signature.shape_rules[1]", "`not present(limit) or limit.value > 0` does not hold"
+            )
         if (T, self.out_dtype) not in (("float16", "float32"), ("float32", "float32")):
             raise self._refuse(
                 "signature.dtype_combos",

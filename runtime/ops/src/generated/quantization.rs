@@ -778,7 +778,7 @@ impl Op for RowDequantizeFwdOp {
             op.has_dtype("signature.inputs.column_scale.dtype", column_scale, DType::Float32, "float32")?;
             op.holds("signature.shape_rules[0]", t == DType::Int32, "present(column_scale) == (T == 'int32')")?;
         } else {
-            op.holds("signature.shape_rules[0]", !(t == DType::Int32), "present(column_scale) == (T == 'int32')")?;
+            op.holds("signature.shape_rules[0]", t != DType::Int32, "present(column_scale) == (T == 'int32')")?;
         }
         let y = Tensor::new(vec![m, n], out_dtype);
         let outputs = vec![("y", Some(y))];

@@ -9,7 +9,7 @@ def _axes(call: Call) -> list[Axis]:
     x, weight, y = (call.tensors[name].shape[2:] for name in ("x", "weight", "y"))
     same = isinstance(fact(call, "padding"), str)
     axes = []
-    for position, (extent, kernel, windows) in enumerate(zip(x, weight, y)):
+    for position, (extent, kernel, windows) in enumerate(zip(x, weight, y, strict=True)):
         stride = per_axis(call, "stride", position, 1)
         dilation = per_axis(call, "dilation", position, 1)
         # 'same' pads on the right where its padding is odd.
@@ -33,7 +33,7 @@ def conv_transpose_roofline(call: Call) -> tuple[int, int]:
     """Transposed convolution: its windows are those of the convolution from the output to the input."""
     x, weight, y = (call.tensors[name].shape for name in ("x", "weight", "y"))
     taps = used = read = 1
-    for position, (source, kernel, target) in enumerate(zip(x[2:], weight[2:], y[2:])):
+    for position, (source, kernel, target) in enumerate(zip(x[2:], weight[2:], y[2:], strict=True)):
         stride = per_axis(call, "stride", position, 1)
         padding = per_axis(call, "padding", position, 0)
         found = axis(target, source, kernel, stride, padding, 1)

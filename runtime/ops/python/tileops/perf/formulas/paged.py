@@ -45,7 +45,9 @@ def paged_prefill_roofline(call: Call) -> tuple[int, int]:
     n, h, g, d = facts(call, "N H G D")
     softcap = SOFTCAP if call.present("softcap") else 0
     new = segments(call.contents("offsets"))
-    found = [seen(n, n + c, True) for n, c in zip(new, call.contents("cached_lengths"))]
+    found = [
+        seen(n, n + c, True) for n, c in zip(new, call.contents("cached_lengths"), strict=True)
+    ]
     pairs = sum(one.pairs for one in found)
     slots, entries = pages(call, fact(call, "page_size"), [(0, one.keys) for one in found])
     flops = h * (pairs * (4 * d + SOFTMAX + softcap) + n * d)
@@ -72,7 +74,7 @@ def paged_gather_roofline(call: Call) -> tuple[int, int]:
     table, columns = call.contents("page_table"), call.tensors["page_table"].shape[-1]
     rows = call.contents("rows")
     slots, entries = set(), set()
-    for request, position in zip(rows[::2], rows[1::2]):
+    for request, position in zip(rows[::2], rows[1::2], strict=True):
         entry = request * columns + position // page_size
         entries.add(entry)
         slots.add((table[entry], position % page_size))

@@ -9,7 +9,7 @@ from ._counts import Axis, Call, axis, per_axis, product, width
 
 def _axes(call: Call, dilated: bool) -> list[Axis]:
     axes = []
-    sizes = zip(call.tensors["x"].shape[2:], call.tensors["y"].shape[2:])
+    sizes = zip(call.tensors["x"].shape[2:], call.tensors["y"].shape[2:], strict=True)
     for position, (extent, windows) in enumerate(sizes):
         kernel = per_axis(call, "kernel_size", position, 1)
         stride = per_axis(call, "stride", position, kernel)
@@ -47,7 +47,7 @@ def avg_pool_roofline(call: Call) -> tuple[int, int]:
 def _adaptive(call: Call) -> int:
     """The elements of each adaptive window over the last two axes."""
     x, y = call.tensors["x"].shape, call.tensors["y"].shape
-    sizes = zip(x[-2:], y[-2:])
+    sizes = zip(x[-2:], y[-2:], strict=True)
     return product(x[:-2]) * product(
         extent + windows - gcd(extent, windows) for extent, windows in sizes
     )

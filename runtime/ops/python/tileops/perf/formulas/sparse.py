@@ -60,7 +60,7 @@ def selected(values: Sequence[int], each: int, extent: int) -> tuple[int, int]:
 def key_windows_roofline(call: Call) -> tuple[int, int]:
     """Scores of packed queries with the keys from each one's start to its end."""
     (d,) = facts(call, "D")
-    windows = list(zip(call.contents("starts"), call.contents("ends")))
+    windows = list(zip(call.contents("starts"), call.contents("ends"), strict=True))
     scores = sum(max(hi - lo, 0) for lo, hi in windows)
     read = d * union(windows) * width(call, "k")
     return 2 * d * scores, bytes_of(call, "q starts ends scores") + read

@@ -1,0 +1,76 @@
+//! Statements of Python, written as a formatter leaves them.
+
+use super::outline::{Outline, enclosed, spread};
+use crate::layout::{Doc, WIDTH, write_line};
+
+/// One statement.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Stmt {
+    /// A simple statement.
+    Simple(Doc),
+    /// A header that ends in a colon, and what is under it.
+    Block(Doc, Vec<Stmt>),
+    /// `if` and each `elif` with its test and what is under it, and what is under `else`, if anything is.
+    If(Vec<(Doc, Vec<Stmt>)>, Vec<Stmt>),
+}
+
+impl Stmt {
+    /// A statement that is not broken.
+    pub(super) fn line(text: impl Into<String>) -> Stmt {
+        Stmt::Simple(Doc::text(text))
+    }
+
+    /// `body`, if `test` holds.
+    pub(super) fn when(test: Doc, body: Vec<Stmt>) -> Stmt {
+        Stmt::chain(vec![(test, body)], Vec::new())
+    }
+
+    /// `if`, `elif`, `else`. A condition inside of the last of them joins it.
+    pub(super) fn chain(mut arms: Vec<(Doc, Vec<Stmt>)>, mut otherwise: Vec<Stmt>) -> Stmt {
+        if let [Stmt::If(..)] = otherwise.as_slice()
+            && let Some(Stmt::If(others, last)) = otherwise.pop()
+        {
+            arms.extend(others);
+            otherwise = last;
+        }
+        if otherwise.is_empty()
+            && let Some((test, body)) = arms.last_mut()
+            && let [Stmt::If(inner, last)] = body.as_mut_slice()
+            && let ([(other, under)], []) = (inner.as_mut_slice(), last.as_slice())
+        {
+            *test = both(test.clone(), other.clone());
+            *body = std::mem::take(under);
+        }
+        Stmt::If(arms, otherwise)
+    }
+}
+
+/// Both tests hold.
+fn both(left: Doc, right: Doc) -> Doc {
+    let operand = |doc: Doc| if Outline::of(&doc).is_looser_than_and() { enclosed(doc) } else { doc };
+    Doc::Cat(vec![operand(left), Doc::Space, Doc::text("and "), operand(right)])
+}
+
+/// Writes `statements` with `indent` columns before each.
+pub(super) fn write_statements(out: &mut String, statements: &[Stmt], indent: usize) {
+    let mut block = |header: &Doc, body: &[Stmt]| {
+        write_line(out, header, indent, WIDTH);
+        // The nesting of blocks is that of the discriminants, which the analyzer bounds.
+        write_statements(out, body, indent + 4);
+    };
+    for statement in statements {
+        match statement {
+            Stmt::Simple(doc) => block(doc, &[]),
+            Stmt::Block(header, body) => block(header, body),
+            Stmt::If(arms, otherwise) => {
+                for (position, (test, body)) in arms.iter().enumerate() {
+                    let keyword = if position == 0 { "if " } else { "elif " };
+                    block(&spread(keyword, test.clone(), ":"), body);
+                }
+                if !otherwise.is_empty() {
+                    block(&Doc::text("else:"), otherwise);
+                }
+            }
+        }
+    }
+}
