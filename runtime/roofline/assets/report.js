@@ -149,15 +149,24 @@
   // Facts of one row.
   const facts = (pairs) => make("dl", {}, ...pairs.filter(([, value]) => value !== null && value !== undefined && value !== "–")
     .flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
-  const plain = (value) => (typeof value === "string" ? value : JSON.stringify(value));
-  const KNOWN = new Set(["schema", "op", "case", "family", "dtype", "peer", "flops", "bytes", "roof_key", "entry_hash", "timing",
+  // A value in words: `M 4096, axes [0, 1]`.
+  const plain = (value) => {
+    if (Array.isArray(value)) return `[${value.map(plain).join(", ")}]`;
+    if (value !== null && typeof value === "object") return Object.entries(value).map(([name, inner]) => `${name} ${plain(inner)}`).join(", ");
+    return typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(4))) : String(value);
+  };
+  const named = (object) => facts(Object.entries(object ?? {}).map(([name, value]) => [name, plain(value)]));
+  const without = (object, names) => Object.fromEntries(Object.entries(object ?? {}).filter(([name]) => !names.has(name)));
+  const between = (low, high) => (low && high ? `${time(low)} to ${time(high)}` : null);
+  const TIMED = new Set(["source", "device_busy_ns", "excluded_copies_ns", "p10_ns", "p90_ns", "median_low_ns", "median_high_ns", "samples", "kernels", "policy", "clocks"]);
+  const KNOWN = new Set(["schema", "op", "case", "family", "dtype", "peer", "params", "tensors", "flops", "bytes", "roof_key", "entry_hash", "timing", "correctness", "run",
     "device", "data_terms", "intensity", "memory_ns", "compute_ns", "sol_ns", "actual_ns", "efficiency", "bound", "latency_bound",
     "fits_l2", "verdict", "blank_reason", "formula_errors", "peers_ns", "against_best_peer"]);
   const factsOf = (row) => {
     const r = row.record;
     const t = r.timing ?? {};
+    const clocks = t.clocks ?? {};
     const part = (title, list) => (list.childElementCount ? [make("div", {}, make("h4", {}, title), list)] : []);
-    const others = Object.entries(r).filter(([name]) => !KNOWN.has(name)).map(([name, value]) => [name, plain(value)]);
     return [
       make("div", {},
         make("h3", {}, r.op),
@@ -178,11 +187,18 @@
         [name, `${time(ns)}${r.actual_ns ? `, op ${times(ns / r.actual_ns)}` : ""}`]))),
       ...part("Timing", facts([
         ["Source", t.source], ["Device-busy", time(t.device_busy_ns)], ["Copies", t.excluded_copies_ns ? time(t.excluded_copies_ns) : null],
-        ["p10 to p90", t.p10_ns && t.p90_ns ? `${time(t.p10_ns)} to ${time(t.p90_ns)}` : null], ["Samples", t.samples],
-        ["SM clock", t.sm_clock_mhz ? `${t.sm_clock_mhz} MHz` : null], ["Device", r.device?.name], ["Driver", r.device?.driver],
+        ["95 % interval", between(t.median_low_ns, t.median_high_ns)], ["p10 to p90", between(t.p10_ns, t.p90_ns)],
+        ["Samples", t.samples], ["Kernels", t.kernels], ["SM clock", clocks.sm_mhz ? `${clocks.sm_mhz} MHz` : null],
+        ["Memory clock", clocks.memory_mhz ? `${clocks.memory_mhz} MHz` : null], ["Held down by", clocks.throttle?.join(", ")],
+        ["Device", r.device?.name], ["Driver", r.device?.driver], ...Object.entries(without(t, TIMED)).map(([name, value]) => [name, plain(value)]),
       ])),
-      ...part("What decided the work", facts(Object.entries(r.data_terms ?? {}).map(([name, value]) => [name, plain(value)]))),
-      ...part("Other fields", facts(others)),
+      ...part("Parameters", named(r.params)),
+      ...part("Tensors", facts((r.tensors ?? []).map((x) => [x.name, [x.dtype, `[${x.shape.join(", ")}]`, x.effect].filter(Boolean).join(" ")]))),
+      ...part("What decided the work", named(r.data_terms)),
+      ...part("Correctness", named(r.correctness)),
+      ...part("Sampling", named(t.policy)),
+      ...part("Run", named(without(r.run, new Set(["command"])))),
+      ...part("Other fields", named(without(r, KNOWN))),
     ];
   };
   // Before a row is chosen: where a faster kernel would save most.
@@ -229,6 +245,8 @@
       return sign * compare(a, b) || x.index - y.index;
     }).map(([, row]) => row);
   };
+  // A long name may be broken between its words: `GroupedTopk|Router|Fwd|Op`.
+  const words = (name) => name.split(/(?<=[a-z0-9])(?=[A-Z])/).flatMap((word, at) => (at ? [make("wbr"), word] : [word]));
   const heads = COLUMNS.map((column) => {
     const button = make("button", { type: "button" }, column.name);
     button.addEventListener("click", () => {
@@ -252,7 +270,7 @@
       const cells = COLUMNS.map((column) => {
         const value = column.value(row);
         const text = column.show ? column.show(value) : (value ?? "–");
-        const cell = make("td", { role: "cell", class: column.class }, column.mark ? mark(row.kind) : null, text);
+        const cell = make("td", { role: "cell", class: column.class }, column.mark ? mark(row.kind) : null, ...(column.id === "op" ? words(text) : [text]));
         if (column.meter && value !== null) cell.append(make("meter", { min: 0, max: 1, value: Math.min(value, 1), "aria-hidden": "true" }));
         return cell;
       });
@@ -463,11 +481,11 @@
     $("histogram").setAttribute("aria-label", `Histogram of efficiency. ${words}`);
     $("histogram-text").textContent = words;
   };
-  const peerPoint = (row) => (row.speedup && row.record.actual_ns ? [Math.log10(row.record.actual_ns / 1e3), Math.log10(row.speedup)] : null);
+  const peerPoint = (row) => (row.speedup && row.record.actual_ns ? [Math.log10(row.record.actual_ns / 1e3), Math.log2(row.speedup)] : null);
   const drawPeers = () => {
     if (!peers) return;
     const compared = state.visible.filter(peerPoint);
-    const axes = axis("The op's time, µs", [null, null], "");
+    const axes = axis("The op's time", [null, null], "");
     const side = (faster) => ({
       id: faster ? "ahead" : "behind", type: "scatter", ...MANY, name: faster ? "the op is faster" : "a peer is faster", symbol: faster ? "circle" : "triangle",
       symbolSize: faster ? 6 : 8, itemStyle: { color: colour(faster ? "below" : "anomaly"), opacity: 0.7 },
@@ -476,8 +494,8 @@
     });
     peers.setOption({
       animation: false, grid: { left: 56, right: 16, top: 14, bottom: 44 }, tooltip: tooltipOption(),
-      xAxis: { ...axes, min: (v) => Math.floor(v.min * 2) / 2, max: (v) => Math.ceil(v.max * 2) / 2, axisLabel: { ...axes.axisLabel, formatter: (v) => String(Number((10 ** v).toPrecision(2))) } },
-      yAxis: { ...axes, name: "", min: (v) => Math.min(-0.5, Math.floor(v.min * 2) / 2), max: (v) => Math.max(0.5, Math.ceil(v.max * 2) / 2), axisLabel: { ...axes.axisLabel, formatter: (v) => `${Number((10 ** v).toPrecision(2))}×` } },
+      xAxis: { ...axes, minInterval: 1, min: (v) => Math.floor(v.min), max: (v) => Math.ceil(v.max), axisLabel: { ...axes.axisLabel, formatter: (v) => time(Math.round(10 ** v * 1e3)) } },
+      yAxis: { ...axes, name: "", minInterval: 1, min: (v) => Math.min(-1, Math.floor(v.min)), max: (v) => Math.max(1, Math.ceil(v.max)), axisLabel: { ...axes.axisLabel, formatter: (v) => `${Number((2 ** v).toPrecision(3))}×` } },
       series: [side(true), side(false), selectedSeries(peerPoint)],
     });
     const behind = compared.filter((row) => row.speedup < 1).length;

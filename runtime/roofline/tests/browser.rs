@@ -71,6 +71,7 @@ addEventListener("load", async () => {
     key(document.activeElement, "Enter");
     await judge("with a row's facts, in the other theme");
     out.facts = $("#facts h3").textContent === lines()[1].cells[0].textContent && all("tr.detail").length === 1;
+    out.told = ["float16 [4, 8] read", "[0, k 1]", "read 256 MiB", "1980 MHz", "NVIDIA H200", "tileops-bench", "by hand"].filter((text) => !$("#facts").textContent.includes(text));
     key(document.activeElement, "Enter");
     out.closed = all("tr.detail").length === 0;
     $("#text").value = "copy big";
@@ -169,7 +170,7 @@ fn axe() -> Option<String> {
 fn records(copies: usize) -> String {
     let record = |op: &str, case: &str, bytes: u64, flops: u64, ns: f64| {
         format!(
-            r#"{{"schema":"tileops.record/1","op":"{op}","case":"{case}","family":"move","dtype":"float16","flops":{flops},"bytes":{bytes},"roof_key":"cuda_core.fp32","timing":{{"source":"cupti","device_busy_ns":{ns}}},"device":{{"name":"NVIDIA H200"}}}}"#
+            r#"{{"schema":"tileops.record/1","op":"{op}","case":"{case}","family":"move","dtype":"float16","flops":{flops},"bytes":{bytes},"roof_key":"cuda_core.fp32","params":{{"axes":[0,{{"k":1}}]}},"tensors":[{{"name":"x","dtype":"float16","shape":[4,8],"effect":"read"}}],"timing":{{"source":"cupti","device_busy_ns":{ns},"policy":{{"l2":"read 256 MiB"}},"clocks":{{"sm_mhz":1980.0}}}},"device":{{"name":"NVIDIA H200"}},"run":{{"tool":"tileops-bench"}},"note":"by hand"}}"#
         )
     };
     let mut lines = vec![
@@ -268,6 +269,7 @@ fn the_page_works_in_chromium() {
         );
         assert_eq!(saw["firstByEfficiency"], "</script><script>broken = 1</script>");
         assert_eq!(saw["firstByOp"], "SumFwdOp");
+        assert_eq!(saw["told"], Value::Array(vec![]), "the facts of a row are all that its record says");
         for step in ["moved", "facts", "closed"] {
             assert_eq!(saw[step], true, "{step}: {saw:#}");
         }
