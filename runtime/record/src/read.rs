@@ -290,7 +290,9 @@ fn one<T: PartialEq>(kept: &mut Option<Arc<T>>, found: &mut Option<Arc<T>>) {
 }
 
 fn parse(line: &[u8]) -> Result<Record, Reason> {
-    let record: Record = serde_json::from_slice(line).map_err(|error| Reason::Form(explain(line, &error)))?;
+    // Checked as a whole, its strings need not be one by one.
+    let read = std::str::from_utf8(line).map_or_else(|_| serde_json::from_slice(line), serde_json::from_str);
+    let record: Record = read.map_err(|error| Reason::Form(explain(line, &error)))?;
     if record.schema != *SCHEMA {
         return Err(Reason::Schema(record.schema));
     }

@@ -54,13 +54,13 @@ pub(super) struct Settled<const N: usize> {
 impl<const N: usize> Layout<N> {
     /// Columns under their heads, on a terminal of `total` columns.
     pub(super) fn new(columns: [Column; N], total: Option<usize>) -> Self {
-        Layout { widths: columns.map(|c| c.head.width()), columns, total }
+        Layout { widths: columns.map(|c| columns_of(c.head)), columns, total }
     }
 
     /// Makes room for a line.
     pub(super) fn measure(&mut self, cells: &[String; N]) {
         for (width, cell) in self.widths.iter_mut().zip(cells) {
-            *width = (*width).max(cell.width());
+            *width = (*width).max(columns_of(cell));
         }
     }
 
@@ -90,7 +90,7 @@ impl<const N: usize> Settled<N> {
         for ((column, width), cell) in self.columns.iter().zip(self.widths).zip(cells) {
             let Some(width) = width else { continue };
             let (text, cut) = cut(cell, width);
-            let gap = width.saturating_sub(text.width() + usize::from(cut));
+            let gap = width.saturating_sub(columns_of(text) + usize::from(cut));
             if column.right {
                 out.extend(std::iter::repeat_n(' ', gap));
             }
@@ -154,9 +154,14 @@ fn settle<const N: usize>(columns: &[Column; N], full: [usize; N], total: Option
     widths
 }
 
+/// The columns that a text takes: of plain ones, which nearly all are, as many as there are letters.
+fn columns_of(text: &str) -> usize {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) { text.len() } else { text.width() }
+}
+
 /// What of `text` fits, and whether a mark for the rest has to follow.
 fn cut(text: &str, width: usize) -> (&str, bool) {
-    if text.width() <= width {
+    if columns_of(text) <= width {
         return (text, false);
     }
     let mut used = 0;
