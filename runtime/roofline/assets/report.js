@@ -425,8 +425,9 @@
     // On a wide plot the names stand in the margin, where no point is, and move apart; below a narrow one they are in words.
     const names = narrow() ? [] : marginNames();
     if (!narrow()) {
-      // No point lies above the memory's roof: there is room to the left of its middle.
-      const middle = (Math.max(xs[0], ys[0] - Math.log10(bandwidth.effective)) + ridges[0]) / 2;
+      // No point lies above the memory's roof: there is room to the left of it, and more of it the higher.
+      const start = Math.max(xs[0], ys[0] - Math.log10(bandwidth.effective));
+      const middle = start + (ridges[0] - start) * 0.7;
       names.push({
         value: [middle, middle + Math.log10(bandwidth.effective)],
         label: { position: [-8, -6], align: "right", verticalAlign: "bottom", formatter: `memory ${si(bandwidth.effective, "B/s")}` },
