@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use globset::{Glob, GlobMatcher};
 use serde::{Deserialize, Serialize};
+use tileops_device::DeviceError;
 use tileops_ops::{CheckedCall, Implementation, OpError, Outputs, Run, Tensor};
 
 use crate::machine::Machine;
@@ -80,7 +81,10 @@ impl Implementation for Faulty {
     fn run(&self, call: &CheckedCall, run: &mut Run<'_>) -> Result<Outputs, OpError> {
         let outputs = self.inner.run(call, run)?;
         let tensors: Vec<Tensor> = outputs.iter().filter_map(|(_, tensor)| tensor.clone()).collect();
-        let failed = |error: anyhow::Error| OpError::Implementation { op: call.op(), message: format!("{error:#}") };
+        let failed = |error: anyhow::Error| match error.downcast::<DeviceError>() {
+            Ok(error) => OpError::failed(call.op(), error),
+            Err(error) => OpError::Implementation { op: call.op(), message: format!("{error:#}") },
+        };
         self.machine.fail(self.fault, &tensors).map_err(failed)?;
         Ok(outputs)
     }

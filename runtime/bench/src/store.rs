@@ -1,5 +1,6 @@
 //! Where records go: appended as they come, so that whatever ends the program leaves whole records behind.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -93,26 +94,10 @@ fn unpack(packed: &Path, plain: &Path) -> Result<()> {
 /// Writes a file beside its place and moves it there: no reader ever sees half of it. One that ends in `.zst` is compressed.
 pub fn replace(path: &Path, lines: &[u8]) -> Result<()> {
     let context = || format!("cannot write `{}`", path.display());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut temporary = tempfile::NamedTempFile::new_in(folder).with_context(context)?;
     let compressed = path.extension().is_some_and(|extension| extension == "zst");
-    let packed = if compressed { zstd::encode_all(lines, 0).with_context(context)? } else { lines.to_vec() };
-    temporary.write_all(&packed).with_context(context)?;
-    readable(temporary.as_file())?;
-    temporary.persist(path).with_context(context)?;
-    Ok(())
-}
-
-/// Temporary files are private; records are for everyone.
-#[cfg(unix)]
-fn readable(file: &std::fs::File) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644)).context("cannot set permissions")
-}
-
-#[cfg(not(unix))]
-fn readable(_: &std::fs::File) -> Result<()> {
-    Ok(())
+    let packed =
+        if compressed { Cow::from(zstd::encode_all(lines, 0).with_context(context)?) } else { Cow::from(lines) };
+    tileops_files::replace(path, &packed).with_context(context)
 }
 
 /// Prints lines. A reader that has gone away is no reason to fail.

@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use tileops_analyzer::workload::Call;
+use tileops_device::DeviceError;
 use tileops_ops::generated::REGISTRY;
 use tileops_ops::{OpError, Outputs, Tensor};
 use tileops_record::{Device, Failure, Record};
@@ -122,17 +123,14 @@ fn tell(message: &Message) -> Result<()> {
 /// A row's failure, and whether the process can run no other row. A context that is lost answers every call with the same
 /// error.
 fn failure(error: &anyhow::Error) -> (Failure, bool) {
-    let message = format!("{error:#}");
-    let (kind, is_spent) = if message.contains("CUDA_ERROR_OUT_OF_MEMORY") {
-        ("out_of_memory", false)
-    } else if message.contains("CUDA_ERROR_") {
-        ("crashed", true)
-    } else if let Some(OpError::Refused { .. }) = error.downcast_ref() {
-        ("refused", false)
-    } else {
-        ("failed", false)
+    let device = error.chain().find_map(|cause| cause.downcast_ref::<DeviceError>());
+    let (kind, is_spent) = match (device, error.downcast_ref()) {
+        (Some(device), _) if device.is_out_of_memory() => ("out_of_memory", false),
+        (Some(device), _) if device.is_fatal() => ("crashed", true),
+        (_, Some(OpError::Refused { .. })) => ("refused", false),
+        _ => ("failed", false),
     };
-    (Failure { kind: kind.into(), message: Some(message), ..Failure::default() }, is_spent)
+    (Failure { kind: kind.into(), message: Some(format!("{error:#}")), ..Failure::default() }, is_spent)
 }
 
 /// One row.
@@ -244,4 +242,39 @@ fn written<'a>(target: &Target, outputs: &'a Outputs, set: &'a Set) -> Result<&'
         Place::Input => input(target.name),
     };
     found.ok_or_else(|| anyhow!("the call has no `{}` that it could write", target.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn driver(name: &str, is_fatal: bool) -> DeviceError {
+        DeviceError::Driver { doing: "launching".to_owned(), name: name.to_owned(), text: "text".to_owned(), is_fatal }
+    }
+
+    /// The error's type decides, however much was said around it, and no text does.
+    #[test]
+    fn a_failure_is_of_the_kind_of_the_error_that_caused_it() {
+        let of_op = |error: DeviceError| anyhow!(OpError::failed("DemoFwdOp", error)).context("the third call");
+        let refused = OpError::refused("DemoFwdOp", "signature.inputs.x", "it is named CUDA_ERROR_ILLEGAL_ADDRESS");
+        for (error, kind, is_spent) in [
+            (of_op(driver("CUDA_ERROR_OUT_OF_MEMORY", false)), "out_of_memory", false),
+            (anyhow!(driver("CUDA_ERROR_OUT_OF_MEMORY", false)), "out_of_memory", false),
+            (of_op(driver("CUDA_ERROR_ILLEGAL_ADDRESS", true)), "crashed", true),
+            (anyhow!(driver("CUDA_ERROR_LAUNCH_FAILED", true)).context("reading"), "crashed", true),
+            (of_op(driver("CUDA_ERROR_INVALID_VALUE", false)), "failed", false),
+            (anyhow!(refused).context("a row"), "refused", false),
+            (anyhow!("the log speaks of CUDA_ERROR_OUT_OF_MEMORY"), "failed", false),
+        ] {
+            let said = format!("{error:#}");
+            let (failure, spent) = failure(&error);
+            assert_eq!((failure.kind.as_ref(), spent), (kind, is_spent), "{said}");
+            assert_eq!(failure.message.as_deref(), Some(&*said));
+        }
+        let said = format!("{:#}", of_op(driver("CUDA_ERROR_ILLEGAL_ADDRESS", true)));
+        assert_eq!(
+            said,
+            "the third call: DemoFwdOp: the implementation failed: launching: CUDA_ERROR_ILLEGAL_ADDRESS (text)"
+        );
+    }
 }

@@ -1,12 +1,13 @@
 //! The package on disk: what is there, and putting another in its place, whole or not at all.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use tempfile::NamedTempFile;
 use tileops_codegen::{EmittedFile, Target};
+use tileops_files::stage;
 
 /// The source files of a folder, as they are.
 pub(crate) struct Package {
@@ -117,9 +118,8 @@ impl Package {
     fn restore(&self, name: &str) -> Result<()> {
         let path = self.folder.join(name);
         let restored = match self.files.get(name) {
-            Some(text) => stage(&self.folder, text)
-                .and_then(|file| Ok(file.persist(&path).map(drop).map_err(|error| error.error)?)),
-            None => std::fs::remove_file(&path).map_err(Into::into),
+            Some(text) => tileops_files::replace(&path, text),
+            None => std::fs::remove_file(&path),
         };
         restored.with_context(|| format!("cannot put back `{}` as it was", path.display()))
     }
@@ -127,27 +127,6 @@ impl Package {
 
 fn cannot_write(path: &Path) -> String {
     format!("cannot write `{}`", path.display())
-}
-
-/// A file of `folder` with the text, which has no place yet.
-fn stage(folder: &Path, text: &[u8]) -> Result<NamedTempFile> {
-    let mut temporary = NamedTempFile::new_in(folder)?;
-    temporary.write_all(text)?;
-    readable(temporary.as_file())?;
-    temporary.as_file().sync_all()?;
-    Ok(temporary)
-}
-
-/// Temporary files are private; what is emitted is for everyone.
-#[cfg(unix)]
-fn readable(file: &std::fs::File) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644)).context("cannot set permissions")
-}
-
-#[cfg(not(unix))]
-fn readable(_: &std::fs::File) -> Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

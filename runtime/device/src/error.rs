@@ -71,6 +71,11 @@ impl DeviceError {
         matches!(self, DeviceError::Driver { is_fatal: true, .. })
     }
 
+    /// Whether there was not enough memory: less of it may do.
+    pub fn is_out_of_memory(&self) -> bool {
+        matches!(self, DeviceError::Driver { name, .. } if name == "CUDA_ERROR_OUT_OF_MEMORY")
+    }
+
     pub(crate) fn library(doing: impl Into<String>, what: impl std::fmt::Debug) -> Self {
         DeviceError::Library { doing: doing.into(), what: format!("{what:?}") }
     }
@@ -100,6 +105,10 @@ impl<T> Doing<T> for Result<T, DriverError> {
                     | CUresult::CUDA_ERROR_ASSERT
                     | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
                     | CUresult::CUDA_ERROR_ECC_UNCORRECTABLE
+                    | CUresult::CUDA_ERROR_NVLINK_UNCORRECTABLE
+                    | CUresult::CUDA_ERROR_EXTERNAL_DEVICE
+                    | CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
+                    | CUresult::CUDA_ERROR_UNKNOWN
             );
             DeviceError::Driver {
                 doing: what.into(),

@@ -91,7 +91,7 @@ pub use call::{CheckedCall, Stage};
 pub use declared::{DataTerms, Declared, OfCall};
 pub use dtype::{Category, DType};
 pub use entry::{Axes, Construction, Entry};
-pub use error::OpError;
+pub use error::{Cause, OpError};
 pub use implementation::{Implementation, Outputs, Run};
 pub use int::{Failure, Int, int};
 pub use op::{DEFAULT_ROOF, Op, Registration, Registry, Roofline, State, construct};

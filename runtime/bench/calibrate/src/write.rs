@@ -1,7 +1,6 @@
 //! Profiles and logs as text.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -149,12 +148,7 @@ pub(crate) fn log(facts: &Facts, measured: &Measured, conditions: &Conditions) -
 
 /// Puts `text` in the place of a file, whole or not at all.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<()> {
-    let place = || format!("cannot write {}", path.display());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(place)?;
-    file.write_all(text.as_bytes()).with_context(place)?;
-    file.persist(path).with_context(place)?;
-    Ok(())
+    tileops_files::replace(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]

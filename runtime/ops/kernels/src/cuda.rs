@@ -206,7 +206,7 @@ struct Planned {
 
 impl Implementation for Planned {
     fn run(&self, call: &CheckedCall, run: &mut Run<'_>) -> Result<Outputs, OpError> {
-        let failed = |error: DeviceError| OpError::Implementation { op: call.op(), message: error.to_string() };
+        let failed = |error: DeviceError| OpError::failed(call.op(), error);
         let plan = (self.planner)(call, self.cuda.gpu())?;
         let outputs = self.outputs(call, run, &plan)?;
         let scratch: Vec<Arc<Memory>> =
@@ -252,7 +252,7 @@ impl Planned {
                 Some(tensor) => tensor.storage.clone().ok_or_else(|| failed(format!("`{name}` has no elements")))?,
                 None => {
                     let bytes = usize::try_from(due.nbytes()?).unwrap_or(usize::MAX);
-                    self.cuda.allocate(bytes).map_err(|error| failed(error.to_string()))? as Arc<dyn Storage>
+                    self.cuda.allocate(bytes).map_err(|error| OpError::failed(call.op(), error))? as Arc<dyn Storage>
                 }
             };
             outputs.push((name, Some(due.described().with_storage(storage))));

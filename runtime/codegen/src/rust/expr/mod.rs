@@ -114,16 +114,20 @@ impl<'a> Printer<'a> {
                 return Code::text(name.clone(), level, ty);
             }
         }
-        let mut made = self.before.made.borrow_mut();
-        let mut number = 1;
-        let mut name = hint.to_owned();
-        while made.contains(&name) || self.names.is_taken(&name) {
-            number += 1;
-            name = format!("{hint}_{number}");
-        }
-        made.push(name.clone());
+        let name = self.fresh(hint);
         statements.push(Stmt::bind(&name, value));
         Code::text(name, level, ty)
+    }
+
+    /// A name like `hint` that no other local has.
+    fn fresh(&self, hint: &str) -> String {
+        let mut made = self.before.made.borrow_mut();
+        let numbered = (2..).map(|number| format!("{hint}_{number}"));
+        let mut names = std::iter::once(hint.to_owned()).chain(numbered);
+        // There are more numbers than names.
+        let name = names.find(|name| !made.contains(name) && !self.names.is_taken(name)).unwrap_or_default();
+        made.push(name.clone());
+        name
     }
 
     /// A local for what a function gives that may be undefined.
@@ -281,14 +285,7 @@ impl<'a> Printer<'a> {
 
     /// A local for what one of the arms gives, each with statements of its own.
     pub(super) fn lazily(&self, hint: &str, arms: Vec<(Option<Doc>, Vec<Stmt>)>, ty: Ty) -> Code {
-        let mut made = self.before.made.borrow_mut();
-        let mut number = 1;
-        let mut name = hint.to_owned();
-        while made.contains(&name) || self.names.is_taken(&name) {
-            number += 1;
-            name = format!("{hint}_{number}");
-        }
-        made.push(name.clone());
+        let name = self.fresh(hint);
         self.before.statements.borrow_mut().push(Stmt::If(arms, Some(vec![name.clone()])));
         Code::text(name, Level::Primary, ty)
     }
