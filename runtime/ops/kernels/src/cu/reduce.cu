@@ -11,11 +11,19 @@
 // SMOOTHED           1 where `CrossEntropy` is smoothed
 //
 // `reduce_rows`: the last axis is reduced. GROUP threads share an output, ROWS outputs a block for groups within a warp, and
-// `splits` blocks an output; a thread has UNROLL vectors under way. SEGMENTED: other axes are reduced as well. ALIGNED: segments start at multiples of WIDTH.
+// `splits` blocks an output; a thread takes UNROLL vectors at once, which are all of them with AT_ONCE; else it has as many
+// under way meanwhile. SEGMENTED: other axes are reduced as well. ALIGNED: segments start at multiples of WIDTH.
 // `reduce_columns`: the last axis is kept. A block has TX lanes of WIDTH columns, and TY parts of what is reduced.
-// `reduce_partials`: what the splits of an output have come to.
+//
+// Where several blocks share outputs, the last of them to come to its end joins what they have found. COUNTERS outputs, or
+// blocks of columns, are split at most.
 
 using T = ELEMENT;
+
+// A place among the elements of x, or up to a vector before them.
+template <int BYTES> struct Signed { using Type = long long; };
+template <> struct Signed<4> { using Type = int; };
+using Column = Signed<sizeof(INDEX)>::Type;
 
 template <typename E> __device__ __forceinline__ bool truth(E x) { return x != E(0); }
 template <> __device__ __forceinline__ bool truth<__half>(__half x) { return to_float(x) != 0.f; }
@@ -39,8 +47,13 @@ struct Context {
 };
 
 // An accumulator has: no elements (`neutral`), one more (`take`: its place among those reduced, and one over how many there
-// are with it), a vector of which some belong (`vector`), what another has (`merge`), and an output (`finish`).
+// are with it), a vector of which some belong (`vector`), several whole ones (`vectors`), what another has (`merge`), and an
+// output (`finish`).
 template <typename Self> struct Taking {
+  template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&at)[N]) {
+#pragma unroll
+    for (int v = 0; v < N; ++v) static_cast<Self*>(this)->vector(x[v], at[v], 0, W);
+  }
   template <typename E>
   __device__ __forceinline__ void vector(const Vector<E, W>& x, long long at, int from, int to) {
 #pragma unroll
@@ -74,6 +87,18 @@ template <typename A> __device__ __forceinline__ A as(T x) {
 template <typename A> struct Multiplying : Taking<Multiplying<A>> {
   A product;
   static __device__ __forceinline__ Multiplying neutral() { Multiplying a; a.product = A(1); return a; }
+  // Vectors' products do not wait for each other.
+  template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&)[N]) {
+    A products[N];
+#pragma unroll
+    for (int v = 0; v < N; ++v) {
+      products[v] = as<A>(x[v].at[0]);
+#pragma unroll
+      for (int lane = 1; lane < W; ++lane) products[v] *= as<A>(x[v].at[lane]);
+    }
+#pragma unroll
+    for (int v = 0; v < N; ++v) product *= products[v];
+  }
   __device__ __forceinline__ void take(T x, long long, float) { product *= as<A>(x); }
   __device__ __forceinline__ void merge(const Multiplying& b) { product *= b.product; }
   __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = stored<FIRST>(product); }
@@ -86,7 +111,10 @@ using WholeProduct = Multiplying<long long>;
 template <int SIGN> struct Extreme : Taking<Extreme<SIGN>> {
   float best;
   static __device__ __forceinline__ Extreme neutral() { Extreme a; a.best = -INFINITY; return a; }
-  __device__ __forceinline__ void hold(float x) { best = x > best || x != x ? x : best; }
+  __device__ __forceinline__ void hold(float x) { best = greater<true>(best, x); }
+  template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&)[N]) {
+    hold(extreme<SIGN, true>(x));
+  }
   __device__ __forceinline__ void take(T x, long long, float) { hold(SIGN * to_float(x)); }
   __device__ __forceinline__ void merge(const Extreme& b) { hold(b.best); }
   __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = stored<FIRST>(SIGN * best); }
@@ -106,6 +134,10 @@ template <int SIGN, bool VALUE> struct Placed : Taking<Placed<SIGN, VALUE>> {
     const bool number = x == x, held = best == best;
     const bool better = number ? held && (x > best || (x == best && at < place)) : held || at < place;
     if (better) { best = x; place = at; }
+  }
+  // Most vectors have nothing that is better.
+  template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&at)[N]) {
+    if (!(extreme<SIGN, true>(x) <= best) && best == best) Taking<Placed>::vectors(x, at);
   }
   // A thread meets its elements in their order, so that of equal ones the first is held already.
   __device__ __forceinline__ void take(T element, long long at, float) {
@@ -128,21 +160,33 @@ using PlaceOfMost = Placed<1, false>;
 using PlaceOfLeast = Placed<-1, false>;
 using MostAndPlace = Placed<1, true>;
 
+// The bits of a word that say whether its elements are zero: a float's sign does not.
+template <typename E> constexpr unsigned WORD_OF_VALUES = 0xffffffffu;
+template <> constexpr unsigned WORD_OF_VALUES<float> = 0x7fffffffu;
+template <> constexpr unsigned WORD_OF_VALUES<__half> = 0x7fff7fffu;
+template <> constexpr unsigned WORD_OF_VALUES<__nv_bfloat16> = 0x7fff7fffu;
+
 // Whether any is true; with ALL, whether none is false.
 template <bool ALL> struct Truth : Taking<Truth<ALL>> {
   int found;
   static __device__ __forceinline__ Truth neutral() { Truth a; a.found = 0; return a; }
-  __device__ __forceinline__ void vector(const Vector<T, W>& x, long long at, int from, int to) {
-    if constexpr (sizeof(T) == 1 && W >= 4) {
-      // Four at a time.
-      const unsigned* words = reinterpret_cast<const unsigned*>(&x);
+  template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&at)[N]) {
+    if constexpr (sizeof(T) <= 4 && sizeof(T) * W % 4 == 0) {
+      // An element of zero, and none else where there is none, borrows from beyond its highest bit.
+      constexpr unsigned LOWEST = sizeof(T) == 1 ? 0x01010101u : sizeof(T) == 2 ? 0x00010001u : 1u;
+      constexpr unsigned HIGHEST = LOWEST << (8 * sizeof(T) - 1);
+      unsigned seen = 0;
 #pragma unroll
-      for (int word = 0; word < W / 4; ++word) {
-        const unsigned zeros = __vcmpeq4(words[word], 0), those = ALL ? zeros : ~zeros;
-        found |= (those & inside(word * 4, from, to)) != 0;
+      for (int v = 0; v < N; ++v) {
+#pragma unroll
+        for (int at_word = 0; at_word < static_cast<int>(sizeof(T)) * W / 4; ++at_word) {
+          const unsigned word = reinterpret_cast<const unsigned*>(&x[v])[at_word] & WORD_OF_VALUES<T>;
+          seen |= ALL ? (word - LOWEST) & ~word & HIGHEST : word;
+        }
       }
+      found |= seen != 0;
     } else {
-      Taking<Truth>::vector(x, at, from, to);
+      Taking<Truth>::vectors(x, at);
     }
   }
   __device__ __forceinline__ void take(T x, long long, float) { found |= truth(x) != ALL; }
@@ -183,6 +227,23 @@ template <bool ROOT, bool BOTH> struct Moments {
     many += 1.f;
     mean = fmaf(distance, inverse, mean);
     squares = fmaf(distance, to_float(x) - mean, squares);
+  }
+  // The mean of a few first, and then the distances from it: no more than registers hold as floats.
+  template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&)[N]) {
+    constexpr int FEW = N * W < 16 ? N * W : 16;
+#pragma unroll
+    for (int first = 0; first < N * W; first += FEW) {
+      float sum = 0.f;
+#pragma unroll
+      for (int element = first; element < first + FEW; ++element) sum += to_float(x[element / W].at[element % W]);
+      Moments few = {static_cast<float>(FEW), sum * (1.f / FEW), 0.f};
+#pragma unroll
+      for (int element = first; element < first + FEW; ++element) {
+        const float distance = to_float(x[element / W].at[element % W]) - few.mean;
+        few.squares = fmaf(distance, distance, few.squares);
+      }
+      merge(few);
+    }
   }
   __device__ __forceinline__ void vector(const Vector<T, W>& x, long long, int from, int to) {
     float sum = 0.f;
@@ -230,7 +291,7 @@ struct Norm : Taking<Norm> {
 template <int SIGN> struct Magnitude : Taking<Magnitude<SIGN>> {
   float best;
   static __device__ __forceinline__ Magnitude neutral() { Magnitude a; a.best = -INFINITY; return a; }
-  __device__ __forceinline__ void hold(float x) { best = x > best || x != x ? x : best; }
+  __device__ __forceinline__ void hold(float x) { best = greater<true>(best, x); }
   __device__ __forceinline__ void take(T x, long long, float) { hold(SIGN * fabsf(to_float(x))); }
   __device__ __forceinline__ void merge(const Magnitude& b) { hold(b.best); }
   __device__ __forceinline__ void finish(const Context& c, long long at) const {
@@ -245,6 +306,14 @@ struct LogSumExp {
   Mass mass;
   static __device__ __forceinline__ LogSumExp neutral() { return {Mass::neutral()}; }
   __device__ __forceinline__ void take(T x, long long, float) { mass.merge(Mass::of(to_float(x))); }
+  // One maximum, and one correction of the sum, for all of them.
+  template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&)[N]) {
+    const float greatest = fmaxf(mass.maximum, extreme<1, false>(x)), base = Mass::base_of(greatest);
+    float sum = mass.sum * two_to(mass.maximum * LOG2E - base);
+#pragma unroll
+    for (int element = 0; element < N * W; ++element) sum += Mass::of(to_float(x[element / W].at[element % W]), base);
+    mass = {greatest, sum};
+  }
   __device__ __forceinline__ void vector(const Vector<T, W>& x, long long, int from, int to) {
     float greatest = mass.maximum;
 #pragma unroll
@@ -271,8 +340,16 @@ struct CrossEntropy {
     mass.take(x, at, inverse);
     total += to_float(x);
   }
+  template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&at)[N]) {
+    mass.vectors(x, at);
+#pragma unroll
+    for (int v = 0; v < N; ++v) add(x[v], 0, W);
+  }
   __device__ __forceinline__ void vector(const Vector<T, W>& x, long long at, int from, int to) {
     mass.vector(x, at, from, to);
+    add(x, from, to);
+  }
+  __device__ __forceinline__ void add(const Vector<T, W>& x, int from, int to) {
 #if SMOOTHED
 #pragma unroll
     for (int lane = 0; lane < W; ++lane)
@@ -301,6 +378,10 @@ struct Likeliest {
     best.take(x, at, inverse);
     mass.take(x, at, inverse);
   }
+  template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&at)[N]) {
+    best.vectors(x, at);
+    mass.vectors(x, at);
+  }
   __device__ __forceinline__ void vector(const Vector<T, W>& x, long long at, int from, int to) {
     best.vector(x, at, from, to);
     mass.vector(x, at, from, to);
@@ -321,11 +402,11 @@ template <int WHICH> struct Pairs {
   static __device__ __forceinline__ Pairs neutral() { return {0.f}; }
   __device__ __forceinline__ void pair(T x, T target) {
     const float input = to_float(x), aim = to_float(target);
-    if constexpr (WHICH == 0) sum += aim > 0.f ? aim * (__logf(aim) - input) : aim == 0.f ? 0.f : 0.f / 0.f;
+    // Below zero the logarithm is no number, and neither is the sum.
+    if constexpr (WHICH == 0) sum += aim == 0.f ? 0.f : aim * (__logf(aim) - input);
     if constexpr (WHICH == 1) sum += two_to(aim * LOG2E) * (aim - input);
   }
   __device__ __forceinline__ void take(T, long long, float) {}
-  __device__ __forceinline__ void vector(const Vector<T, W>&, long long, int, int) {}
   __device__ __forceinline__ void merge(const Pairs& b) { sum += b.sum; }
   __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = stored<FIRST>(sum * c.parameter); }
 };
@@ -363,12 +444,103 @@ struct Axes {
   }
 };
 
+// How many blocks of each split output have come to their end: zero between launches, which follow each other on one stream.
+__device__ unsigned arrived[COUNTERS];
+
+// Whether this block is the last of `splits` that share what `which` counts; then it sees what the others have written, of
+// which this block's is written by its first thread, or before a barrier.
+__device__ __forceinline__ bool came_last(unsigned which, int splits) {
+  __shared__ bool last;
+  if (threadIdx.x == 0 && threadIdx.y == 0) {
+    // The counter goes around to zero. One thread's fences are the block's.
+    unsigned before;
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(&arrived[which]), "r"(splits - 1) : "memory");
+    last = before == splits - 1;
+  }
+  __syncthreads();
+  return last;
+}
+
 #ifdef GROUP
 
-extern "C" __global__ void __launch_bounds__(GROUP * ROWS)
+// A quotient of numbers below 2^31 by one divisor (Granlund and Montgomery, 1994).
+struct Divisor {
+  unsigned magic, shift;
+  __device__ __forceinline__ unsigned divide(unsigned x) const { return (__umulhi(x, magic) + x) >> shift; }
+};
+
+struct Reducing {
+  const T* x;
+  const T* more;
+  Axes reduced;
+  Divisor by_each;
+  long long base;
+  Column columns;
+  INDEX each, end;  // vectors of a segment that starts anywhere; where this block's end
+};
+
+// What a thread takes at once.
+struct Chunk {
+  Held<T> held[UNROLL];
+#if PAIRED
+  Held<T> others[UNROLL];
+#endif
+  Column column[UNROLL];
+  bool whole;
+
+  __device__ __forceinline__ void load(const Reducing& of, INDEX start) {
+    whole = start + (UNROLL - 1) * GROUP < of.end;
+#pragma unroll
+    for (int u = 0; u < UNROLL; ++u) {
+      const INDEX index = start + u * GROUP;
+      column[u] = of.columns;
+      if (index < of.end) {
+        INDEX segment = 0;
+        if constexpr (SEGMENTED) segment = sizeof(INDEX) == 4 ? of.by_each.divide(index) : index / of.each;
+        const long long at = of.base + (SEGMENTED ? of.reduced.walked(segment) : 0);
+        column[u] = static_cast<Column>(index - segment * of.each) * W - (ALIGNED ? 0 : static_cast<Column>(at % W));
+        if (ALIGNED || column[u] < of.columns) {
+          held[u] = *reinterpret_cast<const Held<T>*>(of.x + at + column[u]);
+#if PAIRED
+          others[u] = *reinterpret_cast<const Held<T>*>(of.more + at + column[u]);
+#endif
+        }
+        if constexpr (!ALIGNED) whole &= column[u] >= 0 && column[u] + W <= of.columns;
+      }
+    }
+  }
+
+  __device__ __forceinline__ void add_to(Accumulator& sum, const Reducing& of) const {
+    const auto& x = vectors_of<T>(held);
+#if PAIRED
+    const auto& aims = vectors_of<T>(others);
+#pragma unroll
+    for (int u = 0; u < UNROLL; ++u) {
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane)
+        if (column[u] + lane >= 0 && column[u] + lane < of.columns) sum.pair(x[u].at[lane], aims[u].at[lane]);
+    }
+#else
+    if (whole) {
+      sum.vectors(x, column);
+      return;
+    }
+#pragma unroll
+    for (int u = 0; u < UNROLL; ++u) {
+      if (column[u] < of.columns) {
+        const int from = ALIGNED ? 0 : static_cast<int>(-column[u]);
+        const int to = ALIGNED ? W : static_cast<int>(min(of.columns - column[u], static_cast<Column>(W)));
+        sum.vector(x[u], column[u], from, to);
+      }
+    }
+#endif
+  }
+};
+
+extern "C" __global__ void __launch_bounds__(GROUP * ROWS, MIN_BLOCKS)
 reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator* partials, const long long* target,
             const Axes kept, const Axes reduced, long long segments, long long columns, long long outputs, int splits,
-            float parameter) {
+            long long share, float parameter, Divisor by_each) {
   const Context context = {first, second, segments * columns, parameter, x, target};
   long long output = blockIdx.x / splits;
   if constexpr (GROUP <= 32) output = static_cast<long long>(blockIdx.x) * ROWS + threadIdx.x / GROUP;
@@ -376,95 +548,50 @@ reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator
   const bool exists = output < outputs;
   Accumulator sum = Accumulator::neutral();
   if (exists) {
-    const long long base = kept.offset(static_cast<INDEX>(output));
-    // Vectors of a segment that starts anywhere, and of all.
-    const INDEX each = static_cast<INDEX>(ALIGNED ? columns / W : columns == 0 ? 0 : (columns + 2 * W - 2) / W);
-    const INDEX all = each * static_cast<INDEX>(segments);
-    const INDEX share = (all / splits / GROUP + 1) * GROUP;
-    const INDEX end = split + 1 == splits ? all : min(all, share * (split + 1));
-    for (INDEX start = share * split + threadIdx.x % GROUP; start < end; start += GROUP * UNROLL) {
-      Vector<T, W> held[UNROLL];
-#if PAIRED
-      Vector<T, W> others[UNROLL];
-#endif
-      long long column[UNROLL];
-#pragma unroll
-      for (int u = 0; u < UNROLL; ++u) {
-        const INDEX index = start + u * GROUP;
-        column[u] = columns;
-        if (index < end) {
-          const INDEX segment = SEGMENTED ? index / each : 0;
-          const long long at = base + (SEGMENTED ? reduced.walked(segment) : 0);
-          column[u] = static_cast<long long>(SEGMENTED ? index - segment * each : index) * W - (ALIGNED ? 0 : at % W);
-          if (ALIGNED || column[u] < columns) {
-            held[u] = *reinterpret_cast<const Vector<T, W>*>(x + at + column[u]);
-#if PAIRED
-            others[u] = *reinterpret_cast<const Vector<T, W>*>(more + at + column[u]);
-#endif
-          }
-        }
-      }
-#pragma unroll
-      for (int u = 0; u < UNROLL; ++u) {
-        if (column[u] < columns) {
-          const int from = ALIGNED ? 0 : static_cast<int>(-column[u]);
-          const int to = ALIGNED ? W : static_cast<int>(min(columns - column[u], static_cast<long long>(W)));
-#if PAIRED
-#pragma unroll
-          for (int lane = 0; lane < W; ++lane)
-            if (lane >= from && lane < to) sum.pair(held[u].at[lane], others[u].at[lane]);
-#else
-          sum.vector(held[u], column[u], from, to);
-#endif
-        }
+    Reducing of = {x, more, reduced, by_each, kept.offset(static_cast<INDEX>(output)), static_cast<Column>(columns), 0, 0};
+    of.each = static_cast<INDEX>(ALIGNED ? columns / W : columns == 0 ? 0 : (columns + 2 * W - 2) / W);
+    const INDEX all = of.each * static_cast<INDEX>(segments);
+    const INDEX from = static_cast<INDEX>(share) * split;
+    of.end = split + 1 == splits ? all : min(all, from + static_cast<INDEX>(share));
+    Chunk chunk;
+    INDEX start = from + threadIdx.x % GROUP;
+    chunk.load(of, start);
+    if constexpr (!AT_ONCE) {
+      // The next vectors are under way while these are taken.
+      for (; start + GROUP * UNROLL < of.end; start += GROUP * UNROLL) {
+        Chunk next;
+        next.load(of, start + GROUP * UNROLL);
+        chunk.add_to(sum, of);
+        chunk = next;
       }
     }
+    chunk.add_to(sum, of);
   }
-  if constexpr (GROUP <= 32) sum = over_lanes<GROUP>(sum, Merge());
-  else sum = over_block<GROUP, 0>(sum, Merge());
-  if (exists && threadIdx.x % GROUP == 0) {
-    if (splits == 1) sum.finish(context, output);
-    else partials[output * splits + split] = sum;
+  if constexpr (GROUP <= 32) {
+    sum = over_lanes<GROUP>(sum, Merge());
+  } else {
+    sum = over_block<GROUP, 0>(sum, Merge());
+    if (splits > 1) {
+      Accumulator* of_output = partials + output * splits;
+      if (threadIdx.x == 0) of_output[split] = sum;
+      if (!came_last(static_cast<unsigned>(output), splits)) return;
+      sum = Accumulator::neutral();
+      for (int at = threadIdx.x; at < splits; at += GROUP) sum.merge(of_output[at]);
+      sum = over_block<GROUP, 1>(sum, Merge());
+    }
   }
+  if (exists && threadIdx.x % GROUP == 0) sum.finish(context, output);
 }
 
 #endif
 
 #ifdef TX
 
-constexpr int UNROLL = 4;
+// What is under way of each thread's columns: as much as there are registers for beside the accumulators.
+constexpr int UNROLL = sizeof(Accumulator) <= 4 ? 4 : 2;
 
-extern "C" __global__ void __launch_bounds__(TX * TY)
-reduce_columns(const T* x, FIRST* first, SECOND* second, Accumulator* partials, const Axes kept, const Axes reduced,
-               long long count, long long columns, int splits, float parameter) {
-  const Context context = {first, second, count, parameter, x, nullptr};
-  const unsigned split = blockIdx.x % splits, block = blockIdx.x / splits;
-  const unsigned blocks = static_cast<unsigned>((columns + TX * W - 1) / (TX * W));
-  const long long column = block % blocks * static_cast<long long>(TX * W) + threadIdx.x * W, outer = block / blocks;
-  const long long share = (count + splits - 1) / splits, end = min(count, share * (split + 1));
-  Accumulator sums[W];
-#pragma unroll
-  for (int lane = 0; lane < W; ++lane) sums[lane] = Accumulator::neutral();
-  if (column < columns) {
-    const T* from = x + kept.offset(static_cast<INDEX>(outer)) + column;
-    float many = 0.f;
-    for (long long start = share * split + threadIdx.y; start < end; start += TY * UNROLL) {
-      Vector<T, W> held[UNROLL];
-#pragma unroll
-      for (int u = 0; u < UNROLL; ++u)
-        if (start + u * TY < end)
-          held[u] = *reinterpret_cast<const Vector<T, W>*>(from + reduced.walked(static_cast<INDEX>(start + u * TY)));
-#pragma unroll
-      for (int u = 0; u < UNROLL; ++u) {
-        if (start + u * TY < end) {
-          many += 1.f;
-          const float inverse = __frcp_rn(many);
-#pragma unroll
-          for (int lane = 0; lane < W; ++lane) sums[lane].take(held[u].at[lane], start + u * TY, inverse);
-        }
-      }
-    }
-  }
+// Over the parts of what is reduced; the first part gets the result.
+__device__ __forceinline__ void over_parts(Accumulator (&sums)[W]) {
   if constexpr (TY > 1) {
     __shared__ __align__(16) unsigned char memory[TY * TX * W * sizeof(Accumulator)];
     Accumulator* parts = reinterpret_cast<Accumulator*>(memory);
@@ -482,27 +609,76 @@ reduce_columns(const T* x, FIRST* first, SECOND* second, Accumulator* partials, 
       __syncthreads();
     }
   }
+}
+
+// Accumulators of a few registers leave room for as many blocks as the planner counts on.
+constexpr int COLUMN_BLOCKS = sizeof(Accumulator) * W <= 96 ? 1024 / (TX * TY) : 1;
+
+extern "C" __global__ void __launch_bounds__(TX * TY, COLUMN_BLOCKS)
+reduce_columns(const T* x, FIRST* first, SECOND* second, Accumulator* partials, const Axes kept, const Axes reduced,
+               long long count, long long columns, int splits, float parameter) {
+  const Context context = {first, second, count, parameter, x, nullptr};
+  const unsigned split = blockIdx.x % splits, block = blockIdx.x / splits;
+  const unsigned blocks = static_cast<unsigned>((columns + TX * W - 1) / (TX * W));
+  const long long column = block % blocks * static_cast<long long>(TX * W) + threadIdx.x * W, outer = block / blocks;
+  const long long share = (count + splits - 1) / splits, end = min(count, share * (split + 1));
+  Accumulator sums[W];
+#pragma unroll
+  for (int lane = 0; lane < W; ++lane) sums[lane] = Accumulator::neutral();
+  if (column < columns) {
+    const T* from = x + kept.offset(static_cast<INDEX>(outer)) + column;
+    float many = 0.f;
+    INDEX start = static_cast<INDEX>(share * split + threadIdx.y);
+    // Along one axis the places are a step apart: one pointer for all.
+    const T* place = from + start * reduced.stride[0];
+    Held<T> held[UNROLL], next[UNROLL];
+    const auto load = [&](INDEX start) {
+#pragma unroll
+      for (int u = 0; u < UNROLL; ++u) {
+        if (start + u * TY < end)
+          next[u] = *reinterpret_cast<const Held<T>*>(ONE_REDUCED ? place : from + reduced.offset(start + u * TY));
+        place += TY * reduced.stride[0];
+      }
+    };
+    load(start);
+    for (; start < end; start += TY * UNROLL) {
+#pragma unroll
+      for (int u = 0; u < UNROLL; ++u) held[u] = next[u];
+      load(start + TY * UNROLL);
+#pragma unroll
+      for (int u = 0; u < UNROLL; ++u) {
+        if (start + u * TY < end) {
+          many += 1.f;
+          const float inverse = __frcp_rn(many);
+#pragma unroll
+          for (int lane = 0; lane < W; ++lane) sums[lane].take(vectors_of<T>(held)[u].at[lane], start + u * TY, inverse);
+        }
+      }
+    }
+  }
+  over_parts(sums);
+  const long long output = outer * columns + column;
+  if (splits > 1) {
+    if (threadIdx.y == 0 && column < columns) {
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane) partials[(output + lane) * splits + split] = sums[lane];
+    }
+    __syncthreads();
+    if (!came_last(block, splits)) return;
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane) sums[lane] = Accumulator::neutral();
+    if (column < columns) {
+      for (int at = threadIdx.y; at < splits; at += TY) {
+#pragma unroll
+        for (int lane = 0; lane < W; ++lane) sums[lane].merge(partials[(output + lane) * splits + at]);
+      }
+    }
+    over_parts(sums);
+  }
   if (threadIdx.y == 0 && column < columns) {
 #pragma unroll
-    for (int lane = 0; lane < W; ++lane) {
-      const long long output = outer * columns + column + lane;
-      if (splits == 1) sums[lane].finish(context, output);
-      else partials[output * splits + split] = sums[lane];
-    }
+    for (int lane = 0; lane < W; ++lane) sums[lane].finish(context, output + lane);
   }
 }
 
 #endif
-
-// A warp an output.
-extern "C" __global__ void __launch_bounds__(256)
-reduce_partials(const T* x, FIRST* first, SECOND* second, const Accumulator* partials, const long long* target,
-                long long count, long long outputs, int splits, float parameter) {
-  const Context context = {first, second, count, parameter, x, target};
-  const long long output = static_cast<long long>(blockIdx.x) * 8 + threadIdx.x / 32;
-  if (output >= outputs) return;
-  Accumulator sum = Accumulator::neutral();
-  for (int split = threadIdx.x % 32; split < splits; split += 32) sum.merge(partials[output * splits + split]);
-  sum = over_lanes<32>(sum, Merge());
-  if (threadIdx.x % 32 == 0) sum.finish(context, output);
-}

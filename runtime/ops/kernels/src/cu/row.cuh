@@ -64,6 +64,44 @@ struct Greatest {
   __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
+// The greatest of pairs of 16-bit floats at once, or the least; what is not a number is passed over, or with NAN_WINS kept.
+template <typename E> struct Pair;
+template <> struct Pair<__half> { using Type = __half2; };
+template <> struct Pair<__nv_bfloat16> { using Type = __nv_bfloat162; };
+template <typename E> constexpr bool HAS_PAIRS = false;
+template <> constexpr bool HAS_PAIRS<__half> = true;
+template <> constexpr bool HAS_PAIRS<__nv_bfloat16> = true;
+
+template <int SIGN, bool NAN_WINS, typename P> __device__ __forceinline__ P extreme_of_pairs(P a, P b) {
+  if constexpr (SIGN > 0) return NAN_WINS ? __hmax2_nan(a, b) : __hmax2(a, b);
+  else return NAN_WINS ? __hmin2_nan(a, b) : __hmin2(a, b);
+}
+
+template <bool NAN_WINS> __device__ __forceinline__ float greater(float a, float b) {
+  if constexpr (!NAN_WINS) return fmaxf(a, b);
+  float greatest;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(greatest) : "f"(a), "f"(b));
+  return greatest;
+}
+
+// The greatest of SIGN times each element.
+template <int SIGN, bool NAN_WINS, typename E, int N> __device__ __forceinline__ float extreme(const Vector<E, W> (&x)[N]) {
+  if constexpr (HAS_PAIRS<E> && W % 2 == 0) {
+    using P = typename Pair<E>::Type;
+    P best = reinterpret_cast<const P*>(&x[0])[0];
+#pragma unroll
+    for (int pair = 1; pair < N * W / 2; ++pair)
+      best = extreme_of_pairs<SIGN, NAN_WINS>(best, reinterpret_cast<const P*>(&x[pair / (W / 2)])[pair % (W / 2)]);
+    return greater<NAN_WINS>(SIGN * to_float(best.x), SIGN * to_float(best.y));
+  } else {
+    float best = SIGN * to_float(x[0].at[0]);
+#pragma unroll
+    for (int element = 1; element < N * W; ++element)
+      best = greater<NAN_WINS>(best, SIGN * to_float(x[element / W].at[element % W]));
+    return best;
+  }
+}
+
 // Has the compiler convert the vector's elements anew where they are next read, instead of holding them converted as well.
 template <typename V> __device__ __forceinline__ void convert_anew(V& vector) {
   if constexpr (sizeof(V) % 4 == 0) {
@@ -71,6 +109,16 @@ template <typename V> __device__ __forceinline__ void convert_anew(V& vector) {
 #pragma unroll
     for (int word = 0; word < static_cast<int>(sizeof(V) / 4); ++word) asm volatile("" : "+r"(words[word]));
   }
+}
+
+// Vectors that are under way are kept as words: as elements they would take up a register each.
+template <int BYTES> struct alignas(BYTES) Words { unsigned at[BYTES / 4]; };
+template <> struct Words<1> { unsigned char at[1]; };
+template <> struct Words<2> { unsigned short at[1]; };
+template <typename E> using Held = Words<sizeof(Vector<E, W>)>;
+
+template <typename E, int N> __device__ __forceinline__ auto vectors_of(const Held<E> (&held)[N]) -> const Vector<E, W> (&)[N] {
+  return reinterpret_cast<const Vector<E, W>(&)[N]>(held);
 }
 
 // The value that the lane `mask` away has.

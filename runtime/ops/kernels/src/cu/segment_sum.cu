@@ -7,7 +7,7 @@
 
 using T = ELEMENT;
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 4)
 segment_sum(const T* x, const int* starts, const int* lengths, float* sums, long long columns, int splits) {
   __shared__ float parts[16][16 * W];
   const unsigned blocks = static_cast<unsigned>((columns + 16 * W - 1) / (16 * W));
@@ -20,15 +20,15 @@ segment_sum(const T* x, const int* starts, const int* lengths, float* sums, long
   if (column < columns) {
     constexpr int UNROLL = 8;
     for (long long row = start + threadIdx.y; row < end; row += 16 * UNROLL) {
-      Vector<T, W> held[UNROLL];
+      Held<T> held[UNROLL];
 #pragma unroll
       for (int u = 0; u < UNROLL; ++u)
-        if (row + 16 * u < end) held[u] = *reinterpret_cast<const Vector<T, W>*>(x + (row + 16 * u) * columns + column);
+        if (row + 16 * u < end) held[u] = *reinterpret_cast<const Held<T>*>(x + (row + 16 * u) * columns + column);
 #pragma unroll
       for (int u = 0; u < UNROLL; ++u) {
         if (row + 16 * u < end) {
 #pragma unroll
-          for (int lane = 0; lane < W; ++lane) sum[lane] += to_float(held[u].at[lane]);
+          for (int lane = 0; lane < W; ++lane) sum[lane] += to_float(vectors_of<T>(held)[u].at[lane]);
         }
       }
     }

@@ -1,7 +1,9 @@
 // The softmax family along one axis.
 //
 // ELEMENT                                    of all tensors
-// SOFTMAX, LOG_SOFTMAX, MASKED, BACKWARD     1 for which of them it is: MASKED has also SOFTMAX
+// LOG_SOFTMAX, BACKWARD                      1 for which of them it is
+// SCALED                                     1: what is given is scaled first
+// MASKED                                     1: and a mask is added; INDEX counts the rows
 //
 // `softmax_rows`: contiguous rows, each read once (row.cuh).
 // `softmax_columns`: any axis, and rows of any length. A block has TX lanes of WIDTH neighbouring columns, and TY parts of the
@@ -24,21 +26,27 @@ struct Finish {
 };
 
 #if MASKED
-// Scores are scaled, and the mask is added; its rows are those of the scores, or fewer.
+// The mask's rows are those of the scores, or fewer.
 struct Mask {
   const T* mask;
-  float scale;
-  long long heads, height, batch_stride, row_stride, columns;
+  INDEX heads, height;
+  long long batch_stride, row_stride, columns;
   __device__ __forceinline__ const T* row(long long row) const {
-    return mask ? mask + (row / (heads * height) * batch_stride + row % height * row_stride) * columns : nullptr;
+    const INDEX which = static_cast<INDEX>(row), line = which / height;
+    return mask + (line / heads * batch_stride + (which - line * height) * row_stride) * columns;
   }
 };
+#define MASK , const T *mask, INDEX heads, INDEX height, long long batch_stride, long long row_stride
 #define HELD float
-#define MASK \
-  , const T *added, float scale, long long heads, long long height, long long batch_stride, long long row_stride
 #else
-#define HELD T
 #define MASK
+#define HELD T
+#endif
+#if SCALED
+#define SCALE , float scale
+#else
+#define SCALE
+constexpr float scale = 1.f;
 #endif
 
 #ifdef CLUSTER
@@ -89,42 +97,58 @@ softmax_rows(const T* dy, const T* y, T* dx, int columns, long long rows) {
 
 #else
 
+// Elements of a vector that are not the row's become negative infinity: they change neither the maximum nor the sum, and no
+// element is asked again whether it belongs.
+template <typename E> __device__ __forceinline__ void leave_the_rows(const Row& row, int column, Vector<E, W>& vector) {
+  if (ALIGNED || (column >= 0 && column + W <= row.columns)) return;
+#pragma unroll
+  for (int lane = 0; lane < W; ++lane)
+    if (!row.holds(column + lane)) vector.at[lane] = from_float<E>(-INFINITY);
+}
+
 extern "C" __global__ void IN_CLUSTERS __launch_bounds__(GROUP * ROWS, MIN_BLOCKS)
-softmax_rows(const T* x, T* y, int columns, long long rows MASK) {
+softmax_rows(const T* x, T* y, int columns, long long rows SCALE MASK) {
   cluster_started();
   const long long which = row_of_group();
-  const Row row(which < rows ? which : rows - 1, columns);
+  const bool exists = which < rows;
+  const Row row(exists ? which : rows - 1, columns);
   Vector<HELD, W> held[VECTORS];
 #if MASKED
-  const Mask mask = {added, scale, heads, height, batch_stride, row_stride, columns};
-  const T* added_to_row = mask.row(which < rows ? which : rows - 1);
-#endif
+  const T* added = Mask{mask, heads, height, batch_stride, row_stride, columns}.row(exists ? which : rows - 1);
+  Vector<T, W> scores[VECTORS], masks[VECTORS];
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
     const int column = row.column(v);
     if (row.touches(column)) {
-#if MASKED
-      const auto scores = row.load(x, column);
-#pragma unroll
-      for (int lane = 0; lane < W; ++lane) held[v].at[lane] = to_float(scores.at[lane]) * mask.scale;
-      if (added_to_row) {
-        const auto added = row.parameter(added_to_row, column);
-#pragma unroll
-        for (int lane = 0; lane < W; ++lane) held[v].at[lane] += to_float(added.at[lane]);
-      }
-#else
-      held[v] = row.load(x, column);
-#endif
+      scores[v] = row.load(x, column);
+      masks[v] = row.parameter(added, column);
     }
   }
+#pragma unroll
+  for (int v = 0; v < VECTORS; ++v) {
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane)
+      held[v].at[lane] = fmaf(to_float(scores[v].at[lane]), scale, to_float(masks[v].at[lane]));
+  }
+  const auto logit = [](float x) { return x; };
+#else
+#pragma unroll
+  for (int v = 0; v < VECTORS; ++v)
+    if (row.touches(row.column(v))) held[v] = row.load(x, row.column(v));
+  const auto logit = [=](T x) { return SCALED ? to_float(x) * scale : to_float(x); };
+#endif
+#pragma unroll
+  for (int v = 0; v < VECTORS; ++v) leave_the_rows(row, row.column(v), held[v]);
   float maximum = -INFINITY;
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
-    const int column = row.column(v);
-    if (row.touches(column)) {
+    if (row.touches(row.column(v))) {
+#if SCALED
 #pragma unroll
-      for (int lane = 0; lane < W; ++lane)
-        if (ALIGNED || row.holds(column + lane)) maximum = fmaxf(maximum, to_float(held[v].at[lane]));
+      for (int lane = 0; lane < W; ++lane) maximum = fmaxf(maximum, logit(held[v].at[lane]));
+#else
+      maximum = fmaxf(maximum, extreme<1, false>(reinterpret_cast<const Vector<HELD, W>(&)[1]>(held[v])));
+#endif
     }
   }
   maximum = over_lanes<LANES>(maximum, Greatest());
@@ -132,17 +156,15 @@ softmax_rows(const T* x, T* y, int columns, long long rows MASK) {
   float sum = 0.f;
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
-    const int column = row.column(v);
-    if (row.touches(column)) {
+    if (row.touches(row.column(v))) {
       convert_anew(held[v]);
 #pragma unroll
-      for (int lane = 0; lane < W; ++lane)
-        if (ALIGNED || row.holds(column + lane)) sum += Mass::of(to_float(held[v].at[lane]), base);
+      for (int lane = 0; lane < W; ++lane) sum += Mass::of(logit(held[v].at[lane]), base);
     }
   }
   const Mass of_lanes = {maximum, over_lanes<LANES>(sum, Sum())};
   const Finish finish(over_warps_of_row<0, true>(of_lanes, Together()));
-  if (which >= rows) return;
+  if (!exists) return;
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
     const int column = row.column(v);
@@ -150,7 +172,7 @@ softmax_rows(const T* x, T* y, int columns, long long rows MASK) {
       Vector<T, W> out;
       convert_anew(held[v]);
 #pragma unroll
-      for (int lane = 0; lane < W; ++lane) out.at[lane] = finish(to_float(held[v].at[lane]));
+      for (int lane = 0; lane < W; ++lane) out.at[lane] = finish(logit(held[v].at[lane]));
       row.store(y, column, out);
     }
   }
@@ -223,14 +245,13 @@ softmax_columns(const T* dy, const T* y, T* dx, long long length, long long inne
 #else
 
 extern "C" __global__ void __launch_bounds__(TX * TY)
-softmax_columns(const T* x, T* y, long long length, long long inner MASK) {
+softmax_columns(const T* x, T* y, long long length, long long inner SCALE MASK) {
   const Columns columns(length, inner);
 #if MASKED
-  const Mask mask = {added, scale, heads, height, batch_stride, row_stride, length};
-  const T* added_to_row = mask.row(blockIdx.x);
-#define AT(element, part) (to_float(element) * mask.scale + (added_to_row ? to_float(added_to_row[part]) : 0.f))
+  const T* added = Mask{mask, heads, height, batch_stride, row_stride, length}.row(blockIdx.x);
+  const auto logit = [=](T x, long long part) { return fmaf(to_float(x), scale, to_float(added[part])); };
 #else
-#define AT(element, part) to_float(element)
+  const auto logit = [=](T x, long long) { return SCALED ? to_float(x) * scale : to_float(x); };
 #endif
   Mass masses[W];
 #pragma unroll
@@ -241,7 +262,7 @@ softmax_columns(const T* x, T* y, long long length, long long inner MASK) {
       const auto in = vector_at(x + columns.first + part * inner);
 #pragma unroll
       for (int lane = 0; lane < W; ++lane) {
-        const float element = AT(in.at[lane], part);
+        const float element = logit(in.at[lane], part);
         masses[lane].merge(Mass::of(element));
       }
     }
@@ -257,7 +278,7 @@ softmax_columns(const T* x, T* y, long long length, long long inner MASK) {
     const auto in = vector_at(x + at);
     Vector<T, W> out;
 #pragma unroll
-    for (int lane = 0; lane < W; ++lane) out.at[lane] = finish[lane](AT(in.at[lane], part));
+    for (int lane = 0; lane < W; ++lane) out.at[lane] = finish[lane](logit(in.at[lane], part));
     *reinterpret_cast<Vector<T, W>*>(y + at) = out;
   }
 }

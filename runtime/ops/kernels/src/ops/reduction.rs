@@ -49,6 +49,12 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
 /// What an accumulator of `reduce.cu` takes at most, in bytes: it asserts so.
 const ACCUMULATOR_BYTES: i64 = 32;
 
+/// How many outputs, or blocks of columns, may be split among blocks: `reduce.cu` counts those that have come to their end.
+const COUNTERS: i64 = 1024;
+
+/// Threads that a multiprocessor has registers for, at 64 each.
+const THREADS_AT_ONCE: i64 = 1024;
+
 /// What an empty sequence of axes reduces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Empty {
@@ -240,6 +246,7 @@ pub(crate) fn reduce(
         .element("FIRST", given.first.1)
         .element("SECOND", given.second.as_ref().map_or(DType::Float32, |(_, dtype)| *dtype))
         .define("ACCUMULATOR", by.accumulator)
+        .define("COUNTERS", COUNTERS)
         .define("PAIRED", i32::from(given.more != Arg::Null))
         .define("ONE_REDUCED", i32::from(walked.len() <= 1))
         .define("INDEX", if outputs.max(1) * count.max(1) < 1 << 31 { "unsigned int" } else { "long long" });
@@ -251,40 +258,48 @@ pub(crate) fn reduce(
     let (kept_axes, walked_axes) = (axes(op, &kept)?, axes(op, &walked)?);
     let segments: i64 = walked.iter().map(|part| part.extent).product();
     let columns = innermost.extent;
-    let splits;
     let partials_of = |splits: i64, plan: &mut Plan| match splits {
         1 => Arg::Null,
         _ => plan.scratch(usize::try_from(outputs * splits * ACCUMULATOR_BYTES).unwrap_or(usize::MAX)),
     };
-    let partials;
     if innermost.reduced {
-        let shape = RowShape::new(outputs, segments, columns, lanes(given.element), gpu);
-        splits = shape.splits;
-        partials = partials_of(splits, &mut plan);
+        let width = lanes(given.element);
+        let aligned = columns % width == 0;
+        // Two tensors, or two accumulators, leave registers for fewer vectors.
+        let heavy = given.more != Arg::Null || by.accumulator == "Likeliest";
+        // A segment that starts within a vector may touch one more.
+        let each = if aligned { columns / width } else { (columns + 2 * width - 2) / width };
+        let shape = RowShape::new(outputs, segments * each, gpu);
+        let partials = partials_of(shape.splits, &mut plan);
         source = source
-            .define("WIDTH", lanes(given.element))
+            .define("WIDTH", width)
             .define("GROUP", shape.group)
             .define("ROWS", shape.in_block)
-            .define("UNROLL", shape.unroll.min(if given.more == Arg::Null { 8 } else { 4 }))
+            .define("UNROLL", shape.unroll.min(if heavy { 2 } else { 4 }))
+            .define("MIN_BLOCKS", (THREADS_AT_ONCE / (shape.group * shape.in_block)).max(1))
+            // Whole vectors of a few threads each went faster with fewer blocks, of more registers, at once.
+            .define("AT_ONCE", i32::from(shape.at_once && !heavy && (shape.unroll <= 2 || !aligned)))
             .define("SEGMENTED", i32::from(!walked.is_empty()))
-            .define("ALIGNED", i32::from(columns % lanes(given.element) == 0));
+            .define("ALIGNED", i32::from(aligned));
         let arguments = vec![
-            given.x.clone(),
+            given.x,
             given.more,
-            first.clone(),
-            second.clone(),
-            partials.clone(),
-            target.clone(),
+            first,
+            second,
+            partials,
+            target,
             kept_axes,
             walked_axes,
             Arg::I64(segments),
             Arg::I64(columns),
             Arg::I64(outputs),
-            Arg::I32(splits as i32),
-            parameter.clone(),
+            Arg::I32(shape.splits as i32),
+            Arg::I64(shape.share(segments * each)),
+            parameter,
+            divisor(each),
         ];
         let grid = Grid::row(blocks(op, shape.blocks)?, (shape.group * shape.in_block) as u32);
-        plan = plan.launch(source.clone(), "reduce_rows", grid, arguments);
+        Ok(plan.launch(source, "reduce_rows", grid, arguments))
     } else {
         let width = dividing_lanes(columns, lanes(given.element));
         let across_all = ((columns / width) as u64).next_power_of_two() as i64;
@@ -292,43 +307,37 @@ pub(crate) fn reduce(
         let across = (256 / along).min(across_all);
         let whole = outputs / columns * ((columns + across * width - 1) / (across * width));
         let resident = i64::from(gpu.multiprocessors) * 4;
-        splits = if whole * 2 < resident { (resident / whole).min(count / (along * 4)).max(1) } else { 1 };
-        partials = partials_of(splits, &mut plan);
+        let splits = if whole * 2 < resident { (resident / whole).min(count / (along * 4)).max(1) } else { 1 };
+        let splits = if whole > COUNTERS { 1 } else { splits };
+        let partials = partials_of(splits, &mut plan);
         source = source.define("WIDTH", width).define("TX", across).define("TY", along);
         let arguments = vec![
-            given.x.clone(),
-            first.clone(),
-            second.clone(),
-            partials.clone(),
+            given.x,
+            first,
+            second,
+            partials,
             kept_axes,
             walked_axes,
             Arg::I64(count),
             Arg::I64(columns),
             Arg::I32(splits as i32),
-            parameter.clone(),
+            parameter,
         ];
         let grid = Grid {
             blocks: (blocks(op, whole * splits)?, 1, 1),
             threads: (across as u32, along as u32, 1),
             shared_bytes: 0,
         };
-        plan = plan.launch(source.clone(), "reduce_columns", grid, arguments);
+        Ok(plan.launch(source, "reduce_columns", grid, arguments))
     }
-    if splits == 1 {
-        return Ok(plan);
-    }
-    let arguments = vec![
-        given.x,
-        first,
-        second,
-        partials,
-        target,
-        Arg::I64(count),
-        Arg::I64(outputs),
-        Arg::I32(splits as i32),
-        parameter,
-    ];
-    Ok(plan.launch(source, "reduce_partials", Grid::row(blocks(op, (outputs + 7) / 8)?, 256), arguments))
+}
+
+/// A divisor as `reduce.cu` takes it, for dividends below 2^31: a quotient is a product's high word and a shift.
+fn divisor(by: i64) -> Arg {
+    let by = by.clamp(1, i64::from(i32::MAX)).unsigned_abs();
+    let shift = by.next_power_of_two().trailing_zeros();
+    let magic = ((1_u64 << 32) * ((1_u64 << shift) - by)) / by + 1;
+    Arg::Bytes([magic as u32, shift].iter().flat_map(|word| word.to_ne_bytes()).collect())
 }
 
 /// How rows are spread over threads.
@@ -338,22 +347,35 @@ struct RowShape {
     in_block: i64,
     splits: i64,
     blocks: i64,
-    /// Vectors of a thread that are under way at once.
+    /// Vectors that a thread takes at once, and whether these are all it takes.
     unroll: i64,
+    at_once: bool,
 }
 
 impl RowShape {
-    fn new(rows: i64, segments: i64, columns: i64, lanes: i64, gpu: &Gpu) -> Self {
-        let vectors = segments * ((columns + lanes - 1) / lanes);
+    /// Vectors of a split, of `vectors`: as many for each thread.
+    fn share(&self, vectors: i64) -> i64 {
+        (vectors / self.splits / self.group + 1) * self.group
+    }
+
+    fn new(rows: i64, vectors: i64, gpu: &Gpu) -> Self {
         let multiprocessors = i64::from(gpu.multiprocessors);
         let within_warp = |group: i64| {
             let in_block = 256 / group;
-            let unroll = ((vectors + group - 1) / group).clamp(1, 8).unsigned_abs().next_power_of_two() as i64;
-            RowShape { group, in_block, splits: 1, blocks: (rows + in_block - 1) / in_block, unroll }
+            let unroll = ((vectors + group - 1) / group).clamp(1, 4).unsigned_abs().next_power_of_two() as i64;
+            RowShape {
+                group,
+                in_block,
+                splits: 1,
+                blocks: (rows + in_block - 1) / in_block,
+                unroll,
+                at_once: vectors <= group * unroll,
+            }
         };
         if vectors <= 32 {
-            // A vector or two a thread.
-            return within_warp(((vectors + 1) / 2).max(1).unsigned_abs().next_power_of_two() as i64);
+            // Two vectors a thread, or four where threads next to each other still read 64 bytes.
+            let each = if vectors > 8 { 4 } else { 2 };
+            return within_warp(((vectors + each - 1) / each).max(1).unsigned_abs().next_power_of_two() as i64);
         }
         if vectors <= 1024 && rows >= multiprocessors * 16 {
             return within_warp(32);
@@ -363,16 +385,34 @@ impl RowShape {
             1024..4096 => 256,
             _ => 512,
         };
-        // What runs at once, at 64 registers a thread: no more blocks than that, so that none runs alone at the end.
-        let resident = multiprocessors * 1024 / group;
-        let splits = (resident / rows).min(vectors / (group * 2)).max(1);
-        RowShape { group, in_block: 1, splits, blocks: rows * splits, unroll: 8 }
+        // What runs at once: no more blocks than that, so that none runs alone at the end.
+        let resident = multiprocessors * THREADS_AT_ONCE / group;
+        let splits = if rows > COUNTERS { 1 } else { (resident / rows).min(vectors / (group * 2)).max(1) };
+        RowShape { group, in_block: 1, splits, blocks: rows * splits, unroll: 4, at_once: false }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_product_and_a_shift_divide() {
+        let divides = |by: i64, x: u64| {
+            let Arg::Bytes(bytes) = divisor(by) else { panic!("a structure") };
+            let word = |at: usize| u64::from(u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes")));
+            (((x * word(0)) >> 32) + x) >> word(4) == x / by as u64
+        };
+        for by in (1..=300).chain([784, 3136, 65_535, 65_536, 1_000_003, i64::from(i32::MAX)]) {
+            let multiples = (0..40).map(|at| at * by as u64);
+            let last = u64::from(u32::MAX / 2);
+            for x in
+                multiples.flat_map(|x| [x.saturating_sub(1), x, x + 1]).chain([last - 1, last]).filter(|&x| x <= last)
+            {
+                assert!(divides(by, x), "{x} / {by}");
+            }
+        }
+    }
 
     #[test]
     fn axes_collapse_into_as_few_as_there_can_be() {

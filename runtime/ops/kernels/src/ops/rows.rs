@@ -86,6 +86,23 @@ impl Rows {
         (threads(vectors) <= 1024).then(|| place(vectors, threads(vectors), 1, cluster)).flatten()
     }
 
+    /// Rows of middling length, each held by a warp, of which a thread holds `most` vectors at most: warps wait for no other.
+    pub(crate) fn by_warps(rows: i64, columns: i64, lanes: i64, most: i64) -> Option<Self> {
+        let aligned = columns % lanes == 0;
+        let needed = if aligned { columns / lanes } else { (columns + 2 * lanes - 2) / lanes };
+        let vectors = (needed + 31) / 32;
+        (needed > 32 && vectors <= most).then_some(Rows {
+            lanes,
+            vectors,
+            group: 32,
+            in_block: 8,
+            cluster: 1,
+            aligned,
+            rows,
+            threads_at_once: 1024,
+        })
+    }
+
     /// Rows of any length, cut into chunks of a block each; and how many chunks there are.
     pub(crate) fn chunked(rows: i64, columns: i64, lanes: i64) -> (Self, i64) {
         let (vectors, group) = (4, 512);

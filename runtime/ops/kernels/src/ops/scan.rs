@@ -37,7 +37,9 @@ fn scan(call: &CheckedCall, gpu: &Gpu, state: &'static str) -> Result<Plan, OpEr
         .with(ROW)
         .element("ELEMENT", dtype)
         .define("STATE", state)
-        .define("PLACED", i32::from(placed));
+        .define("PLACE", if i32::try_from(axis.length).is_ok() { "int" } else { "long long" })
+        .define("PLACED", i32::from(placed))
+        .define("LOGARITHMS", i32::from(state == "LogSums"));
     // What is computed once for all, or for chunks: their totals, what is before each, and then the elements.
     let launches =
         |plan: Plan, source: Source, kernel, grid: Grid, chunks: i64, arguments: &dyn Fn(Arg) -> Vec<Arg>| {
@@ -79,27 +81,21 @@ fn scan(call: &CheckedCall, gpu: &Gpu, state: &'static str) -> Result<Plan, OpEr
         grid.blocks.0 = blocks(op, i64::from(grid.blocks.0) * chunks)?;
         return launches(Plan::new(), rows.define(source), "scan_rows", grid, chunks, &arguments);
     }
-    // Eight bytes a thread: columns are many, and what a thread holds of them is little.
-    let width = dividing_lanes(axis.inner, (lanes(dtype) / 2).max(1));
+    // Strips of columns that a block walks down: wide ones read whole lines, but there is to be one for each multiprocessor.
+    let strips = |across: i64| axis.outer * ((axis.inner + across - 1) / across);
     let power = |value: i64| value.max(1).unsigned_abs().next_power_of_two() as i64;
-    let across = power((axis.inner / width).min(16)).min(16);
-    let along = (512 / across).min(power((axis.length + 3) / 4)).min(32);
-    let needed = (axis.length + along - 1) / along;
-    let hold = power(needed.min(16));
-    let parts = (needed + hold - 1) / hold;
-    let (cluster, chunks) = if parts <= 8 { (power(parts), 1) } else { (1, parts) };
-    let count = axis.outer * ((axis.inner + across * width - 1) / (across * width));
-    let grid = Grid {
-        blocks: (blocks(op, count * cluster * chunks)?, 1, 1),
-        threads: (across as u32, along as u32, 1),
-        shared_bytes: 0,
-    };
-    let source = source
-        .define("WIDTH", width)
-        .define("TX", across)
-        .define("TY", along)
-        .define("HOLD", hold)
-        .define("CLUSTER", cluster);
+    let multiprocessors = i64::from(gpu.multiprocessors);
+    let mut across = power(axis.inner).min(32);
+    while across > 8 && strips(across) < multiprocessors * 7 / 8 {
+        across /= 2;
+    }
+    let hold = power((axis.length + 31) / 32).min(8);
+    let parts = (1024 / across).min(256).min(power((axis.length + hold - 1) / hold)).max(32);
+    // Few columns of many elements are cut into chunks.
+    let tiles = (axis.length + parts * hold - 1) / (parts * hold);
+    let chunks = (multiprocessors / strips(across)).min(tiles / 4).max(1);
+    let grid = Grid::row(blocks(op, strips(across) * chunks)?, (across * parts) as u32);
+    let source = source.define("WIDTH", 1).define("TX", across).define("PARTS", parts).define("HOLD", hold);
     let arguments = |carries: Arg| {
         vec![
             Arg::Tensor("x"),

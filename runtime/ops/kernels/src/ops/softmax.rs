@@ -19,37 +19,52 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
 enum Kind {
     Softmax,
     LogSoftmax,
-    Masked,
+    Scaled,
     Backward,
 }
 
 fn along_axis(call: &CheckedCall, gpu: &Gpu, kind: Kind, tensors: &[&'static str]) -> Result<Plan, OpError> {
     let axis = Axis::new(call, &call.shape(tensors[0])?, call.int("dim")?.get()?)?;
-    launch(call, gpu, kind, axis, tensors, Vec::new())
+    launch(call, gpu, kind, axis, tensors, Additional::default())
 }
 
 fn scaled_masked(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
     let extent = |name| size(call.op(), call.int(name)?.get()?);
     let (heads, height) = (extent("H")?, extent("S")?);
     let axis = Axis::new(call, &call.shape("scores")?, -1)?;
-    // A mask of one batch, or of one row, is that of all.
-    let (batch_stride, row_stride) = match call.present("mask")? {
-        false => (0, 0),
-        true => {
-            let shape = &call.tensor("mask")?.shape;
-            let rows = size(call.op(), shape[2])?;
-            (if shape[0] == 1 { 0 } else { rows }, i64::from(rows > 1))
-        }
-    };
-    let mask = vec![
-        Arg::Tensor("mask"),
-        Arg::F32(call.float("scale")? as f32),
-        Arg::I64(heads),
-        Arg::I64(height),
-        Arg::I64(batch_stride),
-        Arg::I64(row_stride),
-    ];
-    launch(call, gpu, Kind::Masked, axis, &["scores", "y"], mask)
+    let scale = call.float("scale")? as f32;
+    let mut more = Additional { arguments: vec![Arg::F32(scale)], ..Additional::default() };
+    more.is_upside_down = (scale <= 0.0 || scale.is_nan()) && !call.present("mask")?;
+    if call.present("mask")? {
+        // A mask of one batch, or of one row, is that of all.
+        let shape = &call.tensor("mask")?.shape;
+        let rows = size(call.op(), shape[2])?;
+        let (batch_stride, row_stride) = (if shape[0] == 1 { 0 } else { rows }, i64::from(rows > 1));
+        let index = |extent: i64| if narrow(&axis) { Arg::I32(extent as i32) } else { Arg::I64(extent) };
+        more.is_masked = true;
+        more.arguments.extend([
+            Arg::Tensor("mask"),
+            index(heads),
+            index(height),
+            Arg::I64(batch_stride),
+            Arg::I64(row_stride),
+        ]);
+    }
+    launch(call, gpu, Kind::Scaled, axis, &["scores", "y"], more)
+}
+
+/// Whether rows are counted by 32 bits.
+fn narrow(axis: &Axis) -> bool {
+    i32::try_from(axis.outer).is_ok()
+}
+
+/// What a kernel takes beside the tensors and their extents.
+#[derive(Debug, Clone, Default)]
+struct Additional {
+    arguments: Vec<Arg>,
+    is_masked: bool,
+    /// Scores are scaled by zero or less: what stands for no element in rows that are held would not be the least.
+    is_upside_down: bool,
 }
 
 fn launch(
@@ -58,7 +73,7 @@ fn launch(
     kind: Kind,
     axis: Axis,
     tensors: &[&'static str],
-    more: Vec<Arg>,
+    more: Additional,
 ) -> Result<Plan, OpError> {
     if axis.elements() == 0 {
         return Ok(Plan::new());
@@ -68,22 +83,28 @@ fn launch(
         .with(ROW)
         .element("ELEMENT", dtype)
         .define("LOG_SOFTMAX", i32::from(kind == Kind::LogSoftmax))
-        .define("MASKED", i32::from(kind == Kind::Masked))
+        .define("SCALED", i32::from(kind == Kind::Scaled))
+        .define("MASKED", i32::from(more.is_masked))
+        .define("INDEX", if narrow(&axis) { "unsigned int" } else { "long long" })
         .define("BACKWARD", i32::from(kind == Kind::Backward));
     let mut arguments: Vec<Arg> = tensors.iter().map(|&name| Arg::Tensor(name)).collect();
     // Two tensors are held, or scores as floats.
-    let most = if matches!(kind, Kind::Masked | Kind::Backward) { 4 } else { 8 };
-    let held = (axis.inner == 1).then(|| Rows::new(axis.outer, axis.length, lanes(dtype), most, gpu)).flatten();
+    let most = if more.is_masked || kind == Kind::Backward { 4 } else { 8 };
+    let rows = || {
+        Rows::by_warps(axis.outer, axis.length, lanes(dtype), most)
+            .or_else(|| Rows::new(axis.outer, axis.length, lanes(dtype), most, gpu))
+    };
+    let held = (axis.inner == 1 && !more.is_upside_down).then(rows).flatten();
     Ok(match held {
         Some(rows) => {
             // Columns fit into 32 bits, or the rows would not be held.
             arguments.extend([Arg::I32(axis.length as i32), Arg::I64(axis.outer)]);
-            arguments.extend(more);
+            arguments.extend(more.arguments);
             Plan::new().launch(rows.define(source), "softmax_rows", rows.grid(call.op())?, arguments)
         }
         None => {
             arguments.extend([Arg::I64(axis.length), Arg::I64(axis.inner)]);
-            arguments.extend(more);
+            arguments.extend(more.arguments);
             let (source, grid) = axis.columns(lanes(dtype), source, call.op())?;
             Plan::new().launch(source, "softmax_columns", grid, arguments)
         }
