@@ -35,7 +35,8 @@ struct Arguments {
     /// At most so many rows: each op has one before any has two, the largest first
     #[arg(long, value_name = "COUNT")]
     rows: Option<usize>,
-    /// The calls for which a shortfall proves nothing: a YAML file of `exemptions: [{op, when, reason}]`
+    /// The calls for which a shortfall proves nothing: a YAML file of `exemptions: [{op, when, reason}]`; ours is
+    /// `runtime/bench/audit/exemptions.yaml`
     #[arg(long, value_name = "FILE")]
     exempt: Option<PathBuf>,
     /// The GPU

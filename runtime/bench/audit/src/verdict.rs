@@ -191,14 +191,19 @@ pub fn judge(row: &Row<'_>, exemptions: &Exemptions) -> Audited {
         return audited;
     };
     if declared == 0 {
-        match reads(row.call) {
-            0 => {
-                decide(Verdict::Skipped, "the formula declares no read, and the call binds nothing to read".to_owned())
+        let bound = reads(row.call);
+        if bound == 0 {
+            decide(Verdict::Skipped, "the formula declares no read, and the call binds nothing to read".to_owned());
+            return audited;
+        }
+        let unread = format!("the declared read half is 0, and the call binds {bound} bytes that it reads");
+        match exemptions.of(row.op, row.call) {
+            Ok(None) => decide(Verdict::Error, unread),
+            Ok(Some(exemption)) => {
+                decide(Verdict::Skipped, format!("the formula declares no read; {}", exemption.reason.trim()));
+                audited.exemption = Some(exemption.when.clone());
             }
-            bound => decide(
-                Verdict::Error,
-                format!("the declared read half is 0, and the call binds {bound} bytes that it reads"),
-            ),
+            Err(why) => decide(Verdict::Error, format!("{unread}, and {why}")),
         }
         return audited;
     }

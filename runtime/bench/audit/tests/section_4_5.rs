@@ -246,6 +246,43 @@ fn never_run_or_no_read_at_all_is_skipped() {
 }
 
 #[test]
+fn no_read_of_what_is_bound_is_skipped_inside_of_an_exception_alone() {
+    let inside = "exemptions: [{op: WindowFwdOp, when: \"N == 500000\", reason: nothing decides}]";
+    let audited = run(measured("64"), Some(0), inside);
+    assert_eq!(audited.verdict, Verdict::Skipped, "{}", audited.why);
+    assert_eq!(audited.why, "the formula declares no read; nothing decides");
+    assert_eq!(audited.exemption.as_deref(), Some("N == 500000"));
+    assert_eq!(run(measured("64"), Some(0), &inside.replace("==", "!=")).verdict, Verdict::Error);
+    assert_eq!(run(measured("64"), Some(0), &inside.replace("N ==", "len((N, 1)) or N ==")).verdict, Verdict::Error);
+}
+
+/// The rows of our own manifest that read nothing of what they bind are those that our exceptions name.
+#[test]
+fn our_exceptions_are_of_our_rows() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let manifest = tileops_bench::rows::Manifest::read(&root.join("manifest")).expect("our manifest is clean");
+    let text = std::fs::read_to_string(root.join("runtime/bench/audit/exemptions.yaml")).expect("it can be read");
+    let exemptions = Exemptions::from_yaml(&text).expect("it is a configuration");
+    let entries: Vec<_> = manifest.entries().collect();
+    let calls = |op: &str| entries.iter().find(|entry| entry.op() == op).map(|entry| entry.calls());
+    assert_eq!(exemptions.check(calls), []);
+    let mut used = std::collections::BTreeSet::new();
+    for entry in &entries {
+        for call in entry.calls() {
+            let op = entry.called(tileops_ops::generated::REGISTRY, call).expect("a row can be called");
+            let nothing = op.eval_roofline_read_bytes() == Some(Ok(0));
+            let exempt = exemptions.of(entry.op(), call).expect("the condition has a value");
+            used.extend(exempt.map(|exemption| exemption.op.clone()));
+            let is_bound = call.tensors.iter().flat_map(|(_, tensor)| tensor).any(|tensor| {
+                matches!(tensor.effect, tileops_analyzer::workload::Effect::Read) && !tensor.shape.contains(&0)
+            });
+            assert_eq!(nothing && is_bound, exempt.is_some(), "{} {}", entry.op(), call.case_id);
+        }
+    }
+    assert_eq!(used.len(), exemptions.iter().count(), "each of them is of some row");
+}
+
+#[test]
 fn no_usable_measurement_is_an_error() {
     assert_eq!(
         run(measured("1,000,000"), Some(0), "").why,
