@@ -444,6 +444,12 @@ struct Axes {
   }
 };
 
+// A quotient of numbers below 2^31 by one divisor (Granlund and Montgomery, 1994).
+struct Divisor {
+  unsigned magic, shift;
+  __device__ __forceinline__ unsigned divide(unsigned x) const { return (__umulhi(x, magic) + x) >> shift; }
+};
+
 // How many blocks of each split output have come to their end: zero between launches, which follow each other on one stream.
 __device__ unsigned arrived[COUNTERS];
 
@@ -462,12 +468,6 @@ __device__ __forceinline__ bool came_last(unsigned which, int splits) {
 }
 
 #ifdef GROUP
-
-// A quotient of numbers below 2^31 by one divisor (Granlund and Montgomery, 1994).
-struct Divisor {
-  unsigned magic, shift;
-  __device__ __forceinline__ unsigned divide(unsigned x) const { return (__umulhi(x, magic) + x) >> shift; }
-};
 
 struct Reducing {
   const T* x;
@@ -540,11 +540,11 @@ struct Chunk {
 extern "C" __global__ void __launch_bounds__(GROUP * ROWS, MIN_BLOCKS)
 reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator* partials, const long long* target,
             const Axes kept, const Axes reduced, long long segments, long long columns, long long outputs, int splits,
-            long long share, float parameter, Divisor by_each) {
+            long long share, float parameter, Divisor by_splits, Divisor by_each) {
   const Context context = {first, second, segments * columns, parameter, x, target};
-  long long output = blockIdx.x / splits;
-  if constexpr (GROUP <= 32) output = static_cast<long long>(blockIdx.x) * ROWS + threadIdx.x / GROUP;
-  const int split = GROUP <= 32 ? 0 : blockIdx.x % splits;
+  const unsigned of_block = by_splits.divide(blockIdx.x);
+  const long long output = GROUP <= 32 ? static_cast<long long>(blockIdx.x) * ROWS + threadIdx.x / GROUP : of_block;
+  const int split = GROUP <= 32 ? 0 : blockIdx.x - of_block * splits;
   const bool exists = output < outputs;
   Accumulator sum = Accumulator::neutral();
   if (exists) {
@@ -574,7 +574,7 @@ reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator
     if (splits > 1) {
       Accumulator* of_output = partials + output * splits;
       if (threadIdx.x == 0) of_output[split] = sum;
-      if (!came_last(static_cast<unsigned>(output), splits)) return;
+      if (!came_last(of_block, splits)) return;
       sum = Accumulator::neutral();
       for (int at = threadIdx.x; at < splits; at += GROUP) sum.merge(of_output[at]);
       sum = over_block<GROUP, 1>(sum, Merge());
@@ -616,12 +616,13 @@ constexpr int COLUMN_BLOCKS = sizeof(Accumulator) * W <= 96 ? 1024 / (TX * TY) :
 
 extern "C" __global__ void __launch_bounds__(TX * TY, COLUMN_BLOCKS)
 reduce_columns(const T* x, FIRST* first, SECOND* second, Accumulator* partials, const Axes kept, const Axes reduced,
-               long long count, long long columns, int splits, float parameter) {
+               long long count, long long columns, int splits, long long share, float parameter, Divisor by_splits,
+               Divisor by_blocks) {
   const Context context = {first, second, count, parameter, x, nullptr};
-  const unsigned split = blockIdx.x % splits, block = blockIdx.x / splits;
-  const unsigned blocks = static_cast<unsigned>((columns + TX * W - 1) / (TX * W));
-  const long long column = block % blocks * static_cast<long long>(TX * W) + threadIdx.x * W, outer = block / blocks;
-  const long long share = (count + splits - 1) / splits, end = min(count, share * (split + 1));
+  const unsigned block = by_splits.divide(blockIdx.x), split = blockIdx.x - block * splits;
+  const unsigned blocks = static_cast<unsigned>((columns + TX * W - 1) / (TX * W)), outer = by_blocks.divide(block);
+  const long long column = (block - outer * blocks) * static_cast<long long>(TX * W) + threadIdx.x * W;
+  const long long end = min(count, share * (split + 1));
   Accumulator sums[W];
 #pragma unroll
   for (int lane = 0; lane < W; ++lane) sums[lane] = Accumulator::neutral();

@@ -296,6 +296,7 @@ pub(crate) fn reduce(
             Arg::I32(shape.splits as i32),
             Arg::I64(shape.share(segments * each)),
             parameter,
+            divisor(shape.splits),
             divisor(each),
         ];
         let grid = Grid::row(blocks(op, shape.blocks)?, (shape.group * shape.in_block) as u32);
@@ -305,7 +306,8 @@ pub(crate) fn reduce(
         let across_all = ((columns / width) as u64).next_power_of_two() as i64;
         let along = (256 / across_all.min(16)).min((count.max(1) as u64).next_power_of_two() as i64);
         let across = (256 / along).min(across_all);
-        let whole = outputs / columns * ((columns + across * width - 1) / (across * width));
+        let across_blocks = (columns + across * width - 1) / (across * width);
+        let whole = outputs / columns * across_blocks;
         let resident = i64::from(gpu.multiprocessors) * 4;
         let splits = if whole * 2 < resident { (resident / whole).min(count / (along * 4)).max(1) } else { 1 };
         let splits = if whole > COUNTERS { 1 } else { splits };
@@ -321,7 +323,10 @@ pub(crate) fn reduce(
             Arg::I64(count),
             Arg::I64(columns),
             Arg::I32(splits as i32),
+            Arg::I64((count + splits - 1) / splits),
             parameter,
+            divisor(splits),
+            divisor(across_blocks),
         ];
         let grid = Grid {
             blocks: (blocks(op, whole * splits)?, 1, 1),
