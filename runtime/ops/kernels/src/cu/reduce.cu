@@ -13,6 +13,7 @@
 // `reduce_rows`: the last axis is reduced. GROUP threads share an output, ROWS outputs a block for groups within a warp, and
 // `splits` blocks an output; a thread takes UNROLL vectors at once, which are all of them with AT_ONCE; else it has as many
 // under way meanwhile. SEGMENTED: other axes are reduced as well. ALIGNED: segments start at multiples of WIDTH.
+// MIN_BLOCKS: so many blocks are to have registers on a multiprocessor.
 // `reduce_columns`: the last axis is kept. A block has TX lanes of WIDTH columns, and TY parts of what is reduced.
 //
 // Where several blocks share outputs, the last of them to come to its end joins what they have found. COUNTERS outputs, or
@@ -469,6 +470,7 @@ __device__ __forceinline__ bool came_last(unsigned which, int splits) {
 
 #ifdef GROUP
 
+// What the vectors of an output are.
 struct Reducing {
   const T* x;
   const T* more;
