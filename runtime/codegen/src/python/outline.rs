@@ -21,6 +21,8 @@ pub(super) struct Outline {
     loosest: Option<(Looseness, usize)>,
     /// Whether one of them is `or`.
     has_or: bool,
+    /// Whether one of them is `and`.
+    has_and: bool,
     has_brackets: bool,
     /// Whether the first part is in brackets; nothing before there is one.
     first: Option<bool>,
@@ -65,6 +67,7 @@ impl Outline {
                 Some(looseness) => {
                     outline.operator(looseness);
                     outline.has_or |= token == "or";
+                    outline.has_and |= token == "and";
                     if looseness == Looseness::Unary {
                         outline.word();
                     }
@@ -92,6 +95,11 @@ impl Outline {
     /// Whether it is an operand of `and` only in parentheses.
     pub(super) fn is_looser_than_and(&self) -> bool {
         self.has_or || matches!(self.loosest, Some((Looseness::Conditional, _)))
+    }
+
+    /// Whether it is an operand of `or` only in parentheses.
+    pub(super) fn is_no_alternative(&self) -> bool {
+        self.has_and || matches!(self.loosest, Some((Looseness::Conditional, _)))
     }
 
     /// One operator at most is given up to be broken at, and there are brackets at an end to be broken instead.

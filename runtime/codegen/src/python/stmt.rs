@@ -25,7 +25,7 @@ impl Stmt {
         Stmt::chain(vec![(test, body)], Vec::new())
     }
 
-    /// `if`, `elif`, `else`. A condition inside of the last of them joins it.
+    /// `if`, `elif`, `else`. Neighbours that do the same are one, and a condition inside of the last of them joins it.
     pub(super) fn chain(mut arms: Vec<(Doc, Vec<Stmt>)>, mut otherwise: Vec<Stmt>) -> Stmt {
         if let [Stmt::If(..)] = otherwise.as_slice()
             && let Some(Stmt::If(others, last)) = otherwise.pop()
@@ -33,6 +33,13 @@ impl Stmt {
             arms.extend(others);
             otherwise = last;
         }
+        arms.dedup_by(|next, before| {
+            let same = next.1 == before.1;
+            if same {
+                before.0 = either(before.0.clone(), next.0.clone());
+            }
+            same
+        });
         if otherwise.is_empty()
             && let Some((test, body)) = arms.last_mut()
             && let [Stmt::If(inner, last)] = body.as_mut_slice()
@@ -43,6 +50,12 @@ impl Stmt {
         }
         Stmt::If(arms, otherwise)
     }
+}
+
+/// One of the tests holds.
+fn either(left: Doc, right: Doc) -> Doc {
+    let operand = |doc: Doc| if Outline::of(&doc).is_no_alternative() { enclosed(doc) } else { doc };
+    Doc::Cat(vec![operand(left), Doc::Space, Doc::text("or "), operand(right)])
 }
 
 /// Both tests hold.
@@ -72,5 +85,22 @@ pub(super) fn write_statements(out: &mut String, statements: &[Stmt], indent: us
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_joined_as_a_person_would() {
+        let pass = |name: &str| vec![Stmt::line(name)];
+        let when = |test: &str, body| Stmt::when(Doc::text(test), body);
+        let nested = when("a or b", vec![when("c", pass("x"))]);
+        let arms = vec![(Doc::text("a"), pass("x")), (Doc::text("b and c"), pass("x")), (Doc::text("d"), pass("y"))];
+        let chained = Stmt::chain(arms, vec![when("e", pass("z"))]);
+        let mut text = String::new();
+        write_statements(&mut text, &[nested, chained], 0);
+        assert_eq!(text, "if (a or b) and c:\n    x\nif a or (b and c):\n    x\nelif d:\n    y\nelif e:\n    z\n");
     }
 }

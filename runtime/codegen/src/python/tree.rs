@@ -9,6 +9,7 @@ use super::expr::{Printer, string};
 use super::outline::enclosed;
 use super::stmt::Stmt;
 use crate::layout::Doc;
+use crate::shared::{affirmed_first, told_apart};
 
 /// One body a point, each point with the same names.
 pub(crate) type Arms = Vec<(Point, Vec<Stmt>)>;
@@ -93,16 +94,17 @@ fn split(arms: Arms, printer: Printer<'_>) -> Vec<Stmt> {
             None => groups.push((own, vec![arm])),
         }
     }
-    // Of each body, the alternatives that lead to it: conditions that hold together.
-    let mut bodies: Vec<(Vec<Vec<String>>, Vec<Stmt>)> = Vec::new();
+    let all: Vec<Vec<Assignment>> = groups.iter().map(|(own, _)| own.clone()).collect();
+    // Of each body, the alternatives that lead to it.
+    let mut bodies: Vec<(Vec<Vec<Assignment>>, Vec<Stmt>)> = Vec::new();
     for (own, arms) in groups {
-        let tests = tests(&name, &own, printer);
         let body = branches(arms, printer);
         match bodies.iter_mut().find(|(_, known)| *known == body) {
-            Some((alternatives, _)) => alternatives.push(tests),
-            None => bodies.push((vec![tests], body)),
+            Some((alternatives, _)) => alternatives.push(own),
+            None => bodies.push((vec![own], body)),
         }
     }
+    affirmed_first(&mut bodies);
     // What needs nothing done stands last, where it need not be said.
     bodies.sort_by_key(|(_, body)| body.is_empty());
     let otherwise = if bodies.len() > 1 { bodies.pop().map(|(_, body)| body).unwrap_or_default() } else { Vec::new() };
@@ -110,7 +112,11 @@ fn split(arms: Arms, printer: Printer<'_>) -> Vec<Stmt> {
     if bodies.is_empty() {
         return otherwise;
     }
-    let arms = bodies.into_iter().map(|(alternatives, body)| (condition(alternatives), body)).collect();
+    let arms = bodies.into_iter().map(|(alternatives, body)| {
+        let alternatives = told_apart(&alternatives, &all);
+        (condition(alternatives.iter().map(|own| tests(&name, own, printer)).collect()), body)
+    });
+    let arms = arms.collect();
     vec![Stmt::chain(arms, otherwise)]
 }
 

@@ -11,6 +11,7 @@ use tileops_analyzer::lang::Value;
 use super::expr::{HELD, Place, Printer, Ty, chain, type_of};
 use super::stmt::{Stmt, free_in, read_by, string};
 use crate::layout::{Doc, flat};
+use crate::shared::{affirmed_first, told_apart};
 
 /// One body a point, each point with the same names.
 pub(crate) type Arms = Vec<(Point, Vec<Stmt>)>;
@@ -280,15 +281,22 @@ fn split(
             None => groups.push((own, vec![arm])),
         }
     }
-    let mut bodies: Vec<(Vec<Doc>, Vec<Stmt>)> = Vec::new();
+    let all: Vec<Vec<Assignment>> = groups.iter().map(|(own, _)| own.clone()).collect();
+    let mut bodies: Vec<(Vec<Vec<Assignment>>, Vec<Stmt>)> = Vec::new();
     for (own, arms) in groups {
         let body = branches(arms, printer, tail, bound)?;
-        let test = test(&name, &own, printer)?;
         match bodies.iter_mut().find(|(_, known)| *known == body) {
-            Some((tests, _)) => tests.push(test),
-            None => bodies.push((vec![test], body)),
+            Some((alternatives, _)) => alternatives.push(own),
+            None => bodies.push((vec![own], body)),
         }
     }
+    affirmed_first(&mut bodies);
+    let bodies = bodies.into_iter().map(|(alternatives, body)| {
+        let alternatives = told_apart(&alternatives, &all);
+        let tests = alternatives.iter().map(|own| test(&name, own, printer)).collect::<Result<Vec<Doc>, String>>()?;
+        Ok((tests, body))
+    });
+    let mut bodies: Vec<(Vec<Doc>, Vec<Stmt>)> = bodies.collect::<Result<_, String>>()?;
     // What needs nothing done stands last, where it need not be said.
     bodies.sort_by_key(|(_, body)| body.is_empty());
     let count = bodies.len();

@@ -144,13 +144,13 @@ class PresenceFwdOp(Op):
                     f"`bias` is `{bias_info.dtype}`, and `T` is `{T}`",
                 )
         solved = {"M": M, "T": T}
-        if weight is None:
-            outputs: dict[str, TensorInfo | None] = {"y": TensorInfo((M,), T), "scaled": None}
-        else:
+        if weight is not None:
             outputs: dict[str, TensorInfo | None] = {
                 "y": TensorInfo((M,), T),
                 "scaled": TensorInfo((M,), T),
             }
+        else:
+            outputs: dict[str, TensorInfo | None] = {"y": TensorInfo((M,), T), "scaled": None}
         self.last_call = CheckedCall(
             self.NAME,
             params={},
@@ -166,13 +166,13 @@ class PresenceFwdOp(Op):
     def eval_roofline(self) -> tuple[int, int]:
         """The FLOPs and the bytes of the last call."""
         call = self.completed_call()
-        if not call.present("weight"):
-            flops = 0
-            moved = call.bytes("x") + call.bytes("y") + 0
-        else:
+        if call.present("weight"):
             M = call.indices["M"]
             flops = 2 * M
             moved = call.bytes("x") + call.bytes("y") + call.bytes("bias")
+        else:
+            flops = 0
+            moved = call.bytes("x") + call.bytes("y") + 0
         return flops, moved
 
 
@@ -250,10 +250,10 @@ class EffectsFwdOp(Op):
         call = self.completed_call()
         S = call.indices["S"]
         flops = prod(S)
-        if not call.params["inplace"]:
-            moved = call.bytes("scratch") + call.bytes("x") + call.bytes("count") + call.bytes("y")
-        else:
+        if call.params["inplace"]:
             moved = call.bytes("scratch") + 2 * call.bytes("x") + call.bytes("count")
+        else:
+            moved = call.bytes("scratch") + call.bytes("x") + call.bytes("count") + call.bytes("y")
         return flops, moved
 
 
@@ -374,34 +374,34 @@ class SpliceFwdOp(Op):
             )
         with self._declared("signature.let.C"):
             C = broadcast(A, B)
-        if self.dim is None:
-            with self._declared("signature.shape_rules[0]"):
-                if not (valid_axes(None, len(C)) and all(n > 0 for n in C)):
-                    raise self._refuse(
-                        "signature.shape_rules[0]",
-                        "`valid_axes(dim, len(C)) and all(n > 0 for n in C)` does not hold",
-                    )
-        else:
+        if self.dim is not None:
             with self._declared("signature.shape_rules[0]"):
                 if not (valid_axes(self.dim, len(C)) and all(n > 0 for n in C)):
                     raise self._refuse(
                         "signature.shape_rules[0]",
                         "`valid_axes(dim, len(C)) and all(n > 0 for n in C)` does not hold",
                     )
+        else:
+            with self._declared("signature.shape_rules[0]"):
+                if not (valid_axes(None, len(C)) and all(n > 0 for n in C)):
+                    raise self._refuse(
+                        "signature.shape_rules[0]",
+                        "`valid_axes(dim, len(C)) and all(n > 0 for n in C)` does not hold",
+                    )
         solved = {"A": A, "B": B, "T": T, "C": C}
-        if self.dim is None:
-            if not self.keepdim:
+        if self.dim is not None:
+            if self.keepdim:
                 with self._declared("signature.outputs.y.shape"):
-                    y_shape = extents(reduced(C, None, False, "full"))
+                    y_shape = extents(reduced(C, self.dim, True, "full"))
             else:
                 with self._declared("signature.outputs.y.shape"):
-                    y_shape = extents(reduced(C, None, True, "full"))
-        elif not self.keepdim:
+                    y_shape = extents(reduced(C, self.dim, False, "full"))
+        elif self.keepdim:
             with self._declared("signature.outputs.y.shape"):
-                y_shape = extents(reduced(C, self.dim, False, "full"))
+                y_shape = extents(reduced(C, None, True, "full"))
         else:
             with self._declared("signature.outputs.y.shape"):
-                y_shape = extents(reduced(C, self.dim, True, "full"))
+                y_shape = extents(reduced(C, None, False, "full"))
         outputs: dict[str, TensorInfo | None] = {"y": TensorInfo(y_shape, promote_int_to_float(T))}
         self.last_call = CheckedCall(
             self.NAME,
@@ -419,19 +419,19 @@ class SpliceFwdOp(Op):
         """The FLOPs and the bytes of the last call."""
         call = self.completed_call()
         C = call.indices["C"]
-        if not call.present("dim"):
-            if not call.params["keepdim"]:
+        if call.present("dim"):
+            if call.params["keepdim"]:
                 with self._declared("roofline.flops"):
-                    flops = prod(C) - prod(reduced(C, None, False, "full"))
+                    flops = prod(C) - prod(reduced(C, call.params["dim"], True, "full"))
             else:
                 with self._declared("roofline.flops"):
-                    flops = prod(C) - prod(reduced(C, None, True, "full"))
-        elif not call.params["keepdim"]:
+                    flops = prod(C) - prod(reduced(C, call.params["dim"], False, "full"))
+        elif call.params["keepdim"]:
             with self._declared("roofline.flops"):
-                flops = prod(C) - prod(reduced(C, call.params["dim"], False, "full"))
+                flops = prod(C) - prod(reduced(C, None, True, "full"))
         else:
             with self._declared("roofline.flops"):
-                flops = prod(C) - prod(reduced(C, call.params["dim"], True, "full"))
+                flops = prod(C) - prod(reduced(C, None, False, "full"))
         moved = call.bytes("a") + call.bytes("b") + call.bytes("y")
         return flops, moved
 

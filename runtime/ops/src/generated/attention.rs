@@ -335,10 +335,10 @@ impl Op for AttentionBwdOp {
         op.axis("signature.inputs.lse.shape", lse.shape[1], h, "H")?;
         op.axis("signature.inputs.lse.shape", lse.shape[2], s, "S")?;
         op.has_dtype("signature.inputs.lse.dtype", lse, DType::Float32, "float32")?;
-        let p = if !is_causal {
-            op.value("signature.let.P", int(s) * s)?
-        } else {
+        let p = if is_causal {
             op.value("signature.let.P", (s * (int(s) + 1)).floor_div(2))?
+        } else {
+            op.value("signature.let.P", int(s) * s)?
         };
         let holds = if g > 0 {
             let rest = op.value("signature.shape_rules[0]", int(h).modulo(g))?;
@@ -491,10 +491,10 @@ impl Op for Fp8AttentionFwdOp {
         op.axis("signature.inputs.v_scale.shape", v_scale.shape[0], b, "B")?;
         op.axis("signature.inputs.v_scale.shape", v_scale.shape[1], g, "G")?;
         op.has_dtype("signature.inputs.v_scale.dtype", v_scale, DType::Float32, "float32")?;
-        let p = if !is_causal {
-            op.value("signature.let.P", int(s) * l)?
-        } else {
+        let p = if is_causal {
             op.value("signature.let.P", int(s) * l - (s * (int(s) - 1)).floor_div(2))?
+        } else {
+            op.value("signature.let.P", int(s) * l)?
         };
         let holds = if g > 0 {
             let rest = op.value("signature.shape_rules[0]", int(h).modulo(g))?;

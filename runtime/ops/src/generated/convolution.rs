@@ -708,20 +708,20 @@ impl Op for CausalConv1dFwdOp {
         let w = call.int("W")?;
         let p = call.int("P")?;
         let flops = if !call.present("activation")? {
-            if !call.present("bias")? { b * c * (2 * p + 0) } else { b * c * (2 * p + w) }
-        } else if !call.present("bias")? {
-            b * c * (2 * p + w * 5)
-        } else {
+            if call.present("bias")? { b * c * (2 * p + w) } else { b * c * (2 * p + 0) }
+        } else if call.present("bias")? {
             b * c * (2 * p + w * 6)
+        } else {
+            b * c * (2 * p + w * 5)
         };
         let bytes = call.bytes("x")? + call.bytes("weight")? + call.bytes("y")?;
-        let bytes = if !call.present("bias")? { bytes } else { bytes + call.bytes("bias")? };
+        let bytes = if call.present("bias")? { bytes + call.bytes("bias")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")?;
-        let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
+        let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
     }
 
@@ -821,20 +821,20 @@ impl Op for CausalConv1dUpdateFwdOp {
         let c = call.int("C")?;
         let kernel = call.int("kernel")?;
         let flops = if !call.present("activation")? {
-            if !call.present("bias")? { b * c * (2 * kernel) } else { b * c * (2 * kernel + 1) }
-        } else if !call.present("bias")? {
-            b * c * (2 * kernel + 5)
-        } else {
+            if call.present("bias")? { b * c * (2 * kernel + 1) } else { b * c * (2 * kernel) }
+        } else if call.present("bias")? {
             b * c * (2 * kernel + 1 + 5)
+        } else {
+            b * c * (2 * kernel + 5)
         };
         let bytes = call.bytes("x")? + 2 * call.bytes("state")? + call.bytes("weight")? + call.bytes("y")?;
-        let bytes = if !call.present("bias")? { bytes } else { bytes + call.bytes("bias")? };
+        let bytes = if call.present("bias")? { bytes + call.bytes("bias")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("state")? + call.bytes("weight")?;
-        let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
+        let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
     }
 

@@ -116,11 +116,11 @@ impl Op for SiluFwdOp {
         let s = call.shape("S")?;
         let flops = 5 * prod(&s);
         let bytes = int(0);
-        let bytes = if !inplace {
+        let bytes = if inplace {
+            bytes + 2 * call.bytes("x")?
+        } else {
             let bytes = bytes + call.bytes("x")?;
             bytes + call.bytes("y")?
-        } else {
-            bytes + 2 * call.bytes("x")?
         };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
@@ -323,11 +323,11 @@ impl Op for LeakyReluFwdOp {
         let s = call.shape("S")?;
         let flops = 2 * prod(&s);
         let bytes = int(0);
-        let bytes = if !inplace {
+        let bytes = if inplace {
+            bytes + 2 * call.bytes("x")?
+        } else {
             let bytes = bytes + call.bytes("x")?;
             bytes + call.bytes("y")?
-        } else {
-            bytes + 2 * call.bytes("x")?
         };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
@@ -2265,7 +2265,7 @@ impl Op for ClampedSwigluFwdOp {
         let call = self.completed_call()?;
         let m = call.int("M")?;
         let f = call.int("F")?;
-        let flops = if !call.present("limit")? { 8 * m * f } else { 10 * m * f };
+        let flops = if call.present("limit")? { 10 * m * f } else { 8 * m * f };
         let bytes = call.bytes("x")? + call.bytes("y")?;
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
@@ -2603,11 +2603,11 @@ impl Op for MaskedFillFwdOp {
         let s = call.shape("S")?;
         let flops = prod(&s);
         let bytes = call.bytes("mask")?;
-        let bytes = if !inplace {
+        let bytes = if inplace {
+            bytes + 2 * call.bytes("x")?
+        } else {
             let bytes = bytes + call.bytes("x")?;
             bytes + call.bytes("y")?
-        } else {
-            bytes + 2 * call.bytes("x")?
         };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
@@ -3062,11 +3062,11 @@ impl Op for ReluFwdOp {
         let s = call.shape("S")?;
         let flops = prod(&s);
         let bytes = int(0);
-        let bytes = if !inplace {
+        let bytes = if inplace {
+            bytes + 2 * call.bytes("x")?
+        } else {
             let bytes = bytes + call.bytes("x")?;
             bytes + call.bytes("y")?
-        } else {
-            bytes + 2 * call.bytes("x")?
         };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
@@ -3302,11 +3302,7 @@ impl Op for DropoutFwdOp {
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
         let call = self.completed_call()?;
         let training = call.bool("training")?;
-        let (flops, bytes) = if !training {
-            let flops = int(0);
-            let bytes = call.bytes("x")? + call.bytes("y")?;
-            (flops, bytes)
-        } else {
+        let (flops, bytes) = if training {
             let s = call.shape("S")?;
             let p = call.float("p")?;
             let flops = if 0.0 < p && p < 1.0 { 2 * prod(&s) } else { int(0) };
@@ -3316,6 +3312,10 @@ impl Op for DropoutFwdOp {
                 let chosen = if p > 0.0 { call.bytes("seed")? } else { int(0) };
                 call.bytes("x")? + call.bytes("y")? + chosen
             };
+            (flops, bytes)
+        } else {
+            let flops = int(0);
+            let bytes = call.bytes("x")? + call.bytes("y")?;
             (flops, bytes)
         };
         Roofline::of(Self::ENTRY.0, flops, bytes)

@@ -45,23 +45,23 @@ impl Op for MatmulFwdOp {
         let tensors = vec![("a", Some(a.described())), ("b", Some(b.described()))];
         op.rank("signature.inputs.a.shape", a, 2)?;
         op.rank("signature.inputs.b.shape", b, 2)?;
-        let (m, k) = if !trans_a {
-            let m = a.shape[0];
-            let k = a.shape[1];
-            (m, k)
-        } else {
+        let (m, k) = if trans_a {
             let k = a.shape[0];
             let m = a.shape[1];
             (m, k)
+        } else {
+            let m = a.shape[0];
+            let k = a.shape[1];
+            (m, k)
         };
         let t = op.dtype("signature.inputs.a.dtype", a, "T", &[DType::Float16, DType::BFloat16])?;
-        let n = if !trans_b {
-            op.axis("signature.inputs.b.shape", b.shape[0], k, "K")?;
-            b.shape[1]
-        } else {
+        let n = if trans_b {
             let n = b.shape[0];
             op.axis("signature.inputs.b.shape", b.shape[1], k, "K")?;
             n
+        } else {
+            op.axis("signature.inputs.b.shape", b.shape[0], k, "K")?;
+            b.shape[1]
         };
         op.has_dtype("signature.inputs.b.dtype", b, t, "T")?;
         let d = Tensor::new(vec![m, n], t);
@@ -164,15 +164,15 @@ impl Op for LinearFwdOp {
         let b = call.shape("B")?;
         let n = call.int("N")?;
         let k = call.int("K")?;
-        let flops = if !call.present("bias")? { 2 * prod(&b) * n * k } else { 2 * prod(&b) * n * k + prod(&b) * n };
+        let flops = if call.present("bias")? { 2 * prod(&b) * n * k + prod(&b) * n } else { 2 * prod(&b) * n * k };
         let bytes = call.bytes("x")? + call.bytes("weight")? + call.bytes("y")?;
-        let bytes = if !call.present("bias")? { bytes } else { bytes + call.bytes("bias")? };
+        let bytes = if call.present("bias")? { bytes + call.bytes("bias")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")?;
-        let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
+        let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
     }
 
@@ -365,16 +365,16 @@ impl Op for ScaledMatmulFp8FwdOp {
         let m = call.int("M")?;
         let n = call.int("N")?;
         let k = call.int("K")?;
-        let flops = if !call.present("bias")? { 2 * m * n * k + 2 * m * n } else { 2 * m * n * k + 3 * m * n };
+        let flops = if call.present("bias")? { 2 * m * n * k + 3 * m * n } else { 2 * m * n * k + 2 * m * n };
         let bytes =
             call.bytes("a")? + call.bytes("b")? + call.bytes("scale_a")? + call.bytes("scale_b")? + call.bytes("d")?;
-        let bytes = if !call.present("bias")? { bytes } else { bytes + call.bytes("bias")? };
+        let bytes = if call.present("bias")? { bytes + call.bytes("bias")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")? + call.bytes("scale_a")? + call.bytes("scale_b")?;
-        let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
+        let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
     }
 
@@ -1115,24 +1115,24 @@ impl Op for MatmulInt8FwdOp {
         let m = call.int("M")?;
         let n = call.int("N")?;
         let k = call.int("K")?;
-        let flops = if !call.present("scale_a")? { 2 * m * n * k } else { 2 * m * n * k + 2 * m * n };
+        let flops = if call.present("scale_a")? { 2 * m * n * k + 2 * m * n } else { 2 * m * n * k };
         let bytes = call.bytes("a")? + call.bytes("b")? + call.bytes("d")?;
-        let bytes = if !call.present("scale_a")? {
-            bytes
-        } else {
+        let bytes = if call.present("scale_a")? {
             let bytes = bytes + call.bytes("scale_a")?;
             bytes + call.bytes("scale_b")?
+        } else {
+            bytes
         };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
-        let read = if !call.present("scale_a")? {
-            read
-        } else {
+        let read = if call.present("scale_a")? {
             let read = read + call.bytes("scale_a")?;
             read + call.bytes("scale_b")?
+        } else {
+            read
         };
         Ok(Some(read))
     }
@@ -1218,15 +1218,15 @@ impl Op for MatmulInt8WeightFwdOp {
         let m = call.int("M")?;
         let n = call.int("N")?;
         let k = call.int("K")?;
-        let flops = if !call.present("bias")? { 2 * m * n * k + m * n } else { 2 * m * n * k + 2 * m * n };
+        let flops = if call.present("bias")? { 2 * m * n * k + 2 * m * n } else { 2 * m * n * k + m * n };
         let bytes = call.bytes("x")? + call.bytes("weight")? + call.bytes("scale")? + call.bytes("y")?;
-        let bytes = if !call.present("bias")? { bytes } else { bytes + call.bytes("bias")? };
+        let bytes = if call.present("bias")? { bytes + call.bytes("bias")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")? + call.bytes("scale")?;
-        let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
+        let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
     }
 
@@ -1322,15 +1322,15 @@ impl Op for MatmulMxfp4WeightFwdOp {
         let m = call.int("M")?;
         let n = call.int("N")?;
         let k = call.int("K")?;
-        let flops = if !call.present("bias")? { 2 * m * n * k + n * k } else { 2 * m * n * k + n * k + m * n };
+        let flops = if call.present("bias")? { 2 * m * n * k + n * k + m * n } else { 2 * m * n * k + n * k };
         let bytes = call.bytes("x")? + call.bytes("packed")? + call.bytes("scale")? + call.bytes("y")?;
-        let bytes = if !call.present("bias")? { bytes } else { bytes + call.bytes("bias")? };
+        let bytes = if call.present("bias")? { bytes + call.bytes("bias")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("packed")? + call.bytes("scale")?;
-        let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
+        let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
     }
 

@@ -953,13 +953,13 @@ impl Op for DeltaRuleFwdOp {
             + call.bytes("beta")?
             + call.bytes("o")?
             + call.bytes("final")?;
-        let bytes = if !call.present("initial")? { bytes } else { bytes + call.bytes("initial")? };
+        let bytes = if call.present("initial")? { bytes + call.bytes("initial")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")? + call.bytes("k")? + call.bytes("v")? + call.bytes("beta")?;
-        let read = if !call.present("initial")? { read } else { read + call.bytes("initial")? };
+        let read = if call.present("initial")? { read + call.bytes("initial")? } else { read };
         Ok(Some(read))
     }
 
@@ -1087,40 +1087,48 @@ impl Op for SelectiveScanFwdOp {
         let c = call.int("C")?;
         let s = call.int("S")?;
         let n = call.int("N")?;
-        let flops = if !delta_softplus {
-            if !call.present("d")? {
-                if !call.present("z")? {
-                    if !call.present("delta_bias")? { b * c * s * (7 * n + 1) } else { b * c * s * (7 * n + 1 + 1) }
-                } else if !call.present("delta_bias")? {
-                    b * c * s * (7 * n + 1 + 6)
+        let flops = if delta_softplus {
+            if call.present("d")? {
+                if call.present("z")? {
+                    if call.present("delta_bias")? {
+                        b * c * s * (7 * n + 1 + 1 + 3 + 2 + 6)
+                    } else {
+                        b * c * s * (7 * n + 1 + 3 + 2 + 6)
+                    }
+                } else if call.present("delta_bias")? {
+                    b * c * s * (7 * n + 1 + 1 + 3 + 2)
                 } else {
-                    b * c * s * (7 * n + 1 + 1 + 6)
+                    b * c * s * (7 * n + 1 + 3 + 2)
                 }
-            } else if !call.present("z")? {
-                if !call.present("delta_bias")? { b * c * s * (7 * n + 1 + 2) } else { b * c * s * (7 * n + 1 + 1 + 2) }
-            } else if !call.present("delta_bias")? {
-                b * c * s * (7 * n + 1 + 2 + 6)
+            } else if call.present("z")? {
+                if call.present("delta_bias")? {
+                    b * c * s * (7 * n + 1 + 1 + 3 + 6)
+                } else {
+                    b * c * s * (7 * n + 1 + 3 + 6)
+                }
+            } else if call.present("delta_bias")? {
+                b * c * s * (7 * n + 1 + 1 + 3)
             } else {
-                b * c * s * (7 * n + 1 + 1 + 2 + 6)
+                b * c * s * (7 * n + 1 + 3)
             }
-        } else if !call.present("d")? {
-            if !call.present("z")? {
-                if !call.present("delta_bias")? { b * c * s * (7 * n + 1 + 3) } else { b * c * s * (7 * n + 1 + 1 + 3) }
-            } else if !call.present("delta_bias")? {
-                b * c * s * (7 * n + 1 + 3 + 6)
+        } else if call.present("d")? {
+            if call.present("z")? {
+                if call.present("delta_bias")? {
+                    b * c * s * (7 * n + 1 + 1 + 2 + 6)
+                } else {
+                    b * c * s * (7 * n + 1 + 2 + 6)
+                }
+            } else if call.present("delta_bias")? {
+                b * c * s * (7 * n + 1 + 1 + 2)
             } else {
-                b * c * s * (7 * n + 1 + 1 + 3 + 6)
+                b * c * s * (7 * n + 1 + 2)
             }
-        } else if !call.present("z")? {
-            if !call.present("delta_bias")? {
-                b * c * s * (7 * n + 1 + 3 + 2)
-            } else {
-                b * c * s * (7 * n + 1 + 1 + 3 + 2)
-            }
-        } else if !call.present("delta_bias")? {
-            b * c * s * (7 * n + 1 + 3 + 2 + 6)
+        } else if call.present("z")? {
+            if call.present("delta_bias")? { b * c * s * (7 * n + 1 + 1 + 6) } else { b * c * s * (7 * n + 1 + 6) }
+        } else if call.present("delta_bias")? {
+            b * c * s * (7 * n + 1 + 1)
         } else {
-            b * c * s * (7 * n + 1 + 1 + 3 + 2 + 6)
+            b * c * s * (7 * n + 1)
         };
         let bytes = call.bytes("u")?
             + call.bytes("delta")?
@@ -1129,17 +1137,17 @@ impl Op for SelectiveScanFwdOp {
             + call.bytes("c")?
             + call.bytes("y")?
             + call.bytes("last_state")?;
-        let bytes = if !call.present("d")? { bytes } else { bytes + call.bytes("d")? };
-        let bytes = if !call.present("z")? { bytes } else { bytes + call.bytes("z")? };
-        let bytes = if !call.present("delta_bias")? { bytes } else { bytes + call.bytes("delta_bias")? };
+        let bytes = if call.present("d")? { bytes + call.bytes("d")? } else { bytes };
+        let bytes = if call.present("z")? { bytes + call.bytes("z")? } else { bytes };
+        let bytes = if call.present("delta_bias")? { bytes + call.bytes("delta_bias")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("u")? + call.bytes("delta")? + call.bytes("a")? + call.bytes("b")? + call.bytes("c")?;
-        let read = if !call.present("d")? { read } else { read + call.bytes("d")? };
-        let read = if !call.present("z")? { read } else { read + call.bytes("z")? };
-        let read = if !call.present("delta_bias")? { read } else { read + call.bytes("delta_bias")? };
+        let read = if call.present("d")? { read + call.bytes("d")? } else { read };
+        let read = if call.present("z")? { read + call.bytes("z")? } else { read };
+        let read = if call.present("delta_bias")? { read + call.bytes("delta_bias")? } else { read };
         Ok(Some(read))
     }
 
@@ -1261,7 +1269,7 @@ impl Op for StateUpdateFwdOp {
         let h = call.int("H")?;
         let p = call.int("P")?;
         let n = call.int("N")?;
-        let flops = if !call.present("d")? { b * h * (6 + p + 5 * p * n) } else { b * h * (6 + p * 3 + 5 * p * n) };
+        let flops = if call.present("d")? { b * h * (6 + p * 3 + 5 * p * n) } else { b * h * (6 + p + 5 * p * n) };
         let bytes = 2 * call.bytes("state")?
             + call.bytes("x")?
             + call.bytes("dt")?
@@ -1270,7 +1278,7 @@ impl Op for StateUpdateFwdOp {
             + call.bytes("c")?
             + call.bytes("dt_bias")?
             + call.bytes("y")?;
-        let bytes = if !call.present("d")? { bytes } else { bytes + call.bytes("d")? };
+        let bytes = if call.present("d")? { bytes + call.bytes("d")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
@@ -1282,7 +1290,7 @@ impl Op for StateUpdateFwdOp {
             + call.bytes("b")?
             + call.bytes("c")?
             + call.bytes("dt_bias")?;
-        let read = if !call.present("d")? { read } else { read + call.bytes("d")? };
+        let read = if call.present("d")? { read + call.bytes("d")? } else { read };
         Ok(Some(read))
     }
 

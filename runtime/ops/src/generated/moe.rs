@@ -88,26 +88,30 @@ impl Op for TopkRouterFwdOp {
         let e = call.int("E")?;
         let top_k = call.int("top_k")?;
         let flops = if score == "sigmoid" {
-            if !normalize {
-                if !call.present("bias")? { n * e * (4 + top_k) } else { n * e * (5 + top_k) }
-            } else if !call.present("bias")? {
-                n * e * (4 + top_k) + 2 * n * top_k
+            if normalize {
+                if call.present("bias")? {
+                    n * e * (5 + top_k) + 2 * n * top_k
+                } else {
+                    n * e * (4 + top_k) + 2 * n * top_k
+                }
+            } else if call.present("bias")? {
+                n * e * (5 + top_k)
             } else {
-                n * e * (5 + top_k) + 2 * n * top_k
+                n * e * (4 + top_k)
             }
-        } else if !normalize {
-            n * e * (5 + top_k)
-        } else {
+        } else if normalize {
             n * e * (5 + top_k) + 2 * n * top_k
+        } else {
+            n * e * (5 + top_k)
         };
         let bytes = call.bytes("logits")? + call.bytes("weights")? + call.bytes("ids")?;
-        let bytes = if !call.present("bias")? { bytes } else { bytes + call.bytes("bias")? };
+        let bytes = if call.present("bias")? { bytes + call.bytes("bias")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("logits")?;
-        let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
+        let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
     }
 
@@ -428,11 +432,7 @@ impl Op for SharedExpertFwdOp {
 
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
         let call = self.completed_call()?;
-        let (flops, bytes) = if !call.present("gate_up")? {
-            let flops = int(0);
-            let bytes = call.bytes("routed")? + call.bytes("y")?;
-            (flops, bytes)
-        } else {
+        let (flops, bytes) = if call.present("gate_up")? {
             let n = call.int("N")?;
             let h = call.int("H")?;
             let f = call.int("F")?;
@@ -443,6 +443,10 @@ impl Op for SharedExpertFwdOp {
                 + call.bytes("down")?
                 + call.bytes("y")?
                 + call.bytes("shared")?;
+            (flops, bytes)
+        } else {
+            let flops = int(0);
+            let bytes = call.bytes("routed")? + call.bytes("y")?;
             (flops, bytes)
         };
         Roofline::of(Self::ENTRY.0, flops, bytes)
@@ -543,15 +547,7 @@ impl Op for LayoutGroupedMatmulFwdOp {
             ("weight", Some(weight.described())),
             ("metadata", Some(metadata.described())),
         ];
-        if layout.kind() == "contiguous" && layout.is("packing", "aligned") && layout.is("metadata_kind", "per_row")
-            || layout.kind() == "contiguous"
-                && layout.is("packing", "aligned")
-                && layout.is("metadata_kind", "physical_psum")
-            || layout.kind() == "contiguous" && layout.is("packing", "tight") && layout.is("metadata_kind", "per_row")
-            || layout.kind() == "contiguous"
-                && layout.is("packing", "tight")
-                && layout.is("metadata_kind", "physical_psum")
-        {
+        if layout.kind() == "contiguous" {
             op.rank("signature.inputs.x.shape", x, 2)?;
         } else {
             op.rank("signature.inputs.x.shape", x, 3)?;
@@ -559,17 +555,7 @@ impl Op for LayoutGroupedMatmulFwdOp {
         op.rank("signature.inputs.weight.shape", weight, 3)?;
         op.rank("signature.inputs.metadata.shape", metadata, 1)?;
         let c = op.within("signature.let.C", moe_capacity(layout, routed, num_experts))?;
-        let w = if layout.kind() == "contiguous"
-            && layout.is("packing", "aligned")
-            && layout.is("metadata_kind", "per_row")
-            || layout.kind() == "contiguous"
-                && layout.is("packing", "aligned")
-                && layout.is("metadata_kind", "physical_psum")
-            || layout.kind() == "contiguous" && layout.is("packing", "tight") && layout.is("metadata_kind", "per_row")
-            || layout.kind() == "contiguous"
-                && layout.is("packing", "tight")
-                && layout.is("metadata_kind", "physical_psum")
-        {
+        let w = if layout.kind() == "contiguous" {
             op.axis("signature.inputs.x.shape", x.shape[0], c, "C")?;
             x.shape[1]
         } else {
@@ -583,26 +569,14 @@ impl Op for LayoutGroupedMatmulFwdOp {
         let f = weight.shape[1];
         op.axis("signature.inputs.weight.shape", weight.shape[2], w, "W")?;
         op.has_dtype("signature.inputs.weight.dtype", weight, t, "T")?;
-        if layout.kind() == "contiguous" && layout.is("packing", "aligned") && layout.is("metadata_kind", "per_row")
-            || layout.kind() == "contiguous" && layout.is("packing", "tight") && layout.is("metadata_kind", "per_row")
-        {
+        if layout.kind() == "contiguous" && layout.is("metadata_kind", "per_row") {
             op.axis("signature.inputs.metadata.shape", metadata.shape[0], c, "C")?;
         } else {
             op.axis("signature.inputs.metadata.shape", metadata.shape[0], num_experts, "num_experts")?;
         }
         op.has_dtype("signature.inputs.metadata.dtype", metadata, DType::Int32, "int32")?;
         op.holds("signature.shape_rules[0]", num_experts > 0 && routed >= 0, "num_experts > 0 and routed >= 0")?;
-        let y = if layout.kind() == "contiguous"
-            && layout.is("packing", "aligned")
-            && layout.is("metadata_kind", "per_row")
-            || layout.kind() == "contiguous"
-                && layout.is("packing", "aligned")
-                && layout.is("metadata_kind", "physical_psum")
-            || layout.kind() == "contiguous" && layout.is("packing", "tight") && layout.is("metadata_kind", "per_row")
-            || layout.kind() == "contiguous"
-                && layout.is("packing", "tight")
-                && layout.is("metadata_kind", "physical_psum")
-        {
+        let y = if layout.kind() == "contiguous" {
             Tensor::new(op.shape("signature.outputs.y.shape", &[one(c), one(f)])?, t)
         } else {
             let max_m = op.within("signature.outputs.y.shape", layout.int("max_m"))?;
@@ -1172,15 +1146,15 @@ impl Op for ExpertCombineFwdOp {
         let n = call.int("N")?;
         let h = call.int("H")?;
         let k = call.int("K")?;
-        let flops = if !call.present("shared")? { 2 * n * k * h } else { 2 * n * k * h + n * h };
+        let flops = if call.present("shared")? { 2 * n * k * h + n * h } else { 2 * n * k * h };
         let bytes = call.bytes("rows")? + call.bytes("weights")? + call.bytes("places")? + call.bytes("y")?;
-        let bytes = if !call.present("shared")? { bytes } else { bytes + call.bytes("shared")? };
+        let bytes = if call.present("shared")? { bytes + call.bytes("shared")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("rows")? + call.bytes("weights")? + call.bytes("places")?;
-        let read = if !call.present("shared")? { read } else { read + call.bytes("shared")? };
+        let read = if call.present("shared")? { read + call.bytes("shared")? } else { read };
         Ok(Some(read))
     }
 

@@ -65,19 +65,19 @@ impl Op for RmsNormFwdOp {
         let call = self.completed_call()?;
         let b = call.shape("B")?;
         let normalized_shape = call.shape("normalized_shape")?;
-        let flops = if !call.present("weight")? {
-            (3 * prod(&normalized_shape) + 3) * prod(&b)
-        } else {
+        let flops = if call.present("weight")? {
             (4 * prod(&normalized_shape) + 3) * prod(&b)
+        } else {
+            (3 * prod(&normalized_shape) + 3) * prod(&b)
         };
         let bytes = call.bytes("x")? + call.bytes("y")?;
-        let bytes = if !call.present("weight")? { bytes } else { bytes + call.bytes("weight")? };
+        let bytes = if call.present("weight")? { bytes + call.bytes("weight")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
-        let read = if !call.present("weight")? { read } else { read + call.bytes("weight")? };
+        let read = if call.present("weight")? { read + call.bytes("weight")? } else { read };
         Ok(Some(read))
     }
 
@@ -168,23 +168,21 @@ impl Op for LayerNormFwdOp {
         let call = self.completed_call()?;
         let b = call.shape("B")?;
         let n = call.int("N")?;
-        let flops = if !call.present("weight")? {
-            (5 * n + 4) * prod(&b)
-        } else if !call.present("bias")? {
-            (6 * n + 4) * prod(&b)
+        let flops = if call.present("weight")? {
+            if call.present("bias")? { (7 * n + 4) * prod(&b) } else { (6 * n + 4) * prod(&b) }
         } else {
-            (7 * n + 4) * prod(&b)
+            (5 * n + 4) * prod(&b)
         };
         let bytes = call.bytes("x")? + call.bytes("y")?;
-        let bytes = if !call.present("weight")? { bytes } else { bytes + call.bytes("weight")? };
-        let bytes = if !call.present("bias")? { bytes } else { bytes + call.bytes("bias")? };
+        let bytes = if call.present("weight")? { bytes + call.bytes("weight")? } else { bytes };
+        let bytes = if call.present("bias")? { bytes + call.bytes("bias")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
-        let read = if !call.present("weight")? { read } else { read + call.bytes("weight")? };
-        let read = if !call.present("bias")? { read } else { read + call.bytes("bias")? };
+        let read = if call.present("weight")? { read + call.bytes("weight")? } else { read };
+        let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
     }
 
@@ -389,33 +387,41 @@ impl Op for BatchNormFwdOp {
         let b = call.int("B")?;
         let c = call.int("C")?;
         let l = call.shape("L")?;
-        let flops = if !training {
-            if !call.present("weight")? { 2 * b * c * prod(&l) + 2 * c } else { 4 * b * c * prod(&l) + 2 * c }
-        } else if !call.present("running_mean")? {
-            if !call.present("weight")? { 5 * b * c * prod(&l) + 4 * c } else { 7 * b * c * prod(&l) + 4 * c }
-        } else if !call.present("weight")? {
-            5 * b * c * prod(&l) + 10 * c
+        let flops = if training {
+            if call.present("running_mean")? {
+                if call.present("weight")? { 7 * b * c * prod(&l) + 10 * c } else { 5 * b * c * prod(&l) + 10 * c }
+            } else if call.present("weight")? {
+                7 * b * c * prod(&l) + 4 * c
+            } else {
+                5 * b * c * prod(&l) + 4 * c
+            }
+        } else if call.present("weight")? {
+            4 * b * c * prod(&l) + 2 * c
         } else {
-            7 * b * c * prod(&l) + 10 * c
+            2 * b * c * prod(&l) + 2 * c
         };
         let bytes = call.bytes("x")? + call.bytes("y")?;
-        let bytes = if !training {
+        let bytes = if training {
+            bytes
+        } else {
             let bytes = bytes + call.bytes("running_mean")?;
             bytes + call.bytes("running_var")?
+        };
+        let bytes = if training {
+            if call.present("running_mean")? {
+                let bytes = bytes + 2 * call.bytes("running_mean")?;
+                bytes + 2 * call.bytes("running_var")?
+            } else {
+                bytes
+            }
         } else {
             bytes
         };
-        let bytes = if !training || !call.present("running_mean")? {
-            bytes
-        } else {
-            let bytes = bytes + 2 * call.bytes("running_mean")?;
-            bytes + 2 * call.bytes("running_var")?
-        };
-        let bytes = if !call.present("weight")? {
-            bytes
-        } else {
+        let bytes = if call.present("weight")? {
             let bytes = bytes + call.bytes("weight")?;
             bytes + call.bytes("bias")?
+        } else {
+            bytes
         };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
@@ -428,11 +434,11 @@ impl Op for BatchNormFwdOp {
         } else {
             read
         };
-        let read = if !call.present("weight")? {
-            read
-        } else {
+        let read = if call.present("weight")? {
             let read = read + call.bytes("weight")?;
             read + call.bytes("bias")?
+        } else {
+            read
         };
         Ok(Some(read))
     }
@@ -526,28 +532,28 @@ impl Op for GroupNormFwdOp {
         let c = call.int("C")?;
         let l = call.shape("L")?;
         let num_groups = call.int("num_groups")?;
-        let flops = if !call.present("weight")? {
-            5 * b * c * prod(&l) + 4 * b * num_groups
-        } else {
+        let flops = if call.present("weight")? {
             7 * b * c * prod(&l) + 4 * b * num_groups
+        } else {
+            5 * b * c * prod(&l) + 4 * b * num_groups
         };
         let bytes = call.bytes("x")? + call.bytes("y")?;
-        let bytes = if !call.present("weight")? {
-            bytes
-        } else {
+        let bytes = if call.present("weight")? {
             let bytes = bytes + call.bytes("weight")?;
             bytes + call.bytes("bias")?
+        } else {
+            bytes
         };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
-        let read = if !call.present("weight")? {
-            read
-        } else {
+        let read = if call.present("weight")? {
             let read = read + call.bytes("weight")?;
             read + call.bytes("bias")?
+        } else {
+            read
         };
         Ok(Some(read))
     }
@@ -925,24 +931,24 @@ impl Op for InstanceNormFwdOp {
         let b = call.int("B")?;
         let c = call.int("C")?;
         let l = call.shape("L")?;
-        let flops = if !call.present("weight")? { (5 * prod(&l) + 4) * b * c } else { (7 * prod(&l) + 4) * b * c };
+        let flops = if call.present("weight")? { (7 * prod(&l) + 4) * b * c } else { (5 * prod(&l) + 4) * b * c };
         let bytes = call.bytes("x")? + call.bytes("y")?;
-        let bytes = if !call.present("weight")? {
-            bytes
-        } else {
+        let bytes = if call.present("weight")? {
             let bytes = bytes + call.bytes("weight")?;
             bytes + call.bytes("bias")?
+        } else {
+            bytes
         };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
-        let read = if !call.present("weight")? {
-            read
-        } else {
+        let read = if call.present("weight")? {
             let read = read + call.bytes("weight")?;
             read + call.bytes("bias")?
+        } else {
+            read
         };
         Ok(Some(read))
     }
@@ -1291,15 +1297,15 @@ impl Op for RmsNormQuantizeFwdOp {
         let call = self.completed_call()?;
         let m = call.int("M")?;
         let n = call.int("N")?;
-        let flops = if !call.present("residual")? { (8 * n + 4) * m } else { (9 * n + 4) * m };
+        let flops = if call.present("residual")? { (9 * n + 4) * m } else { (8 * n + 4) * m };
         let bytes = call.bytes("x")? + call.bytes("weight")? + call.bytes("q")? + call.bytes("scale")?;
-        let bytes = if !call.present("residual")? { bytes } else { bytes + 2 * call.bytes("residual")? };
+        let bytes = if call.present("residual")? { bytes + 2 * call.bytes("residual")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")?;
-        let read = if !call.present("residual")? { read } else { read + call.bytes("residual")? };
+        let read = if call.present("residual")? { read + call.bytes("residual")? } else { read };
         Ok(Some(read))
     }
 

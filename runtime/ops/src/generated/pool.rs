@@ -73,13 +73,13 @@ impl Op for MaxPool2dFwdOp {
         op.rank("signature.inputs.x.shape", x, 4)?;
         let kh = op.within("signature.let.kh", per_axis(kernel_size, 0, 2, &Value::None))?;
         let kw = op.within("signature.let.kw", per_axis(kernel_size, 1, 2, &Value::None))?;
-        let (sh, sw) = if stride.is_none() {
-            let sh = op.within("signature.let.sh", per_axis(&Value::None, 0, 2, &Value::from(kh)))?;
-            let sw = op.within("signature.let.sw", per_axis(&Value::None, 1, 2, &Value::from(kw)))?;
-            (sh, sw)
-        } else {
+        let (sh, sw) = if !stride.is_none() {
             let sh = op.within("signature.let.sh", per_axis(stride, 0, 2, &Value::from(kh)))?;
             let sw = op.within("signature.let.sw", per_axis(stride, 1, 2, &Value::from(kw)))?;
+            (sh, sw)
+        } else {
+            let sh = op.within("signature.let.sh", per_axis(&Value::None, 0, 2, &Value::from(kh)))?;
+            let sw = op.within("signature.let.sw", per_axis(&Value::None, 1, 2, &Value::from(kw)))?;
             (sh, sw)
         };
         let ph = op.within("signature.let.ph", per_axis(padding, 0, 2, &Value::None))?;
@@ -91,13 +91,13 @@ impl Op for MaxPool2dFwdOp {
         let h = x.shape[2];
         let w = x.shape[3];
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let (oh, ow) = if !ceil_mode {
-            let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, dh, false))?;
-            let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, dw, false))?;
-            (oh, ow)
-        } else {
+        let (oh, ow) = if ceil_mode {
             let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, dh, true))?;
             let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, dw, true))?;
+            (oh, ow)
+        } else {
+            let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, dh, false))?;
+            let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, dw, false))?;
             (oh, ow)
         };
         op.holds(
@@ -204,13 +204,13 @@ impl Op for AdaptiveAvgPool2dFwdOp {
         let h = op.extent("signature.inputs.x.shape", x, l.len())?;
         let w = op.extent("signature.inputs.x.shape", x, l.len() + 1)?;
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let (oh, ow) = if output_size.is_none() {
-            let oh = op.within("signature.let.OH", per_axis(&Value::None, 0, 2, &Value::from(h)))?;
-            let ow = op.within("signature.let.OW", per_axis(&Value::None, 1, 2, &Value::from(w)))?;
-            (oh, ow)
-        } else {
+        let (oh, ow) = if !output_size.is_none() {
             let oh = op.within("signature.let.OH", per_axis(output_size, 0, 2, &Value::from(h)))?;
             let ow = op.within("signature.let.OW", per_axis(output_size, 1, 2, &Value::from(w)))?;
+            (oh, ow)
+        } else {
+            let oh = op.within("signature.let.OH", per_axis(&Value::None, 0, 2, &Value::from(h)))?;
+            let ow = op.within("signature.let.OW", per_axis(&Value::None, 1, 2, &Value::from(w)))?;
             (oh, ow)
         };
         op.holds("signature.shape_rules[0]", [1, 2].contains(&len(&l)), "len(L) in (1, 2)")?;
@@ -323,13 +323,13 @@ impl Op for MaxPool2dWithIndicesFwdOp {
         op.rank("signature.inputs.x.shape", x, 4)?;
         let kh = op.within("signature.let.kh", per_axis(kernel_size, 0, 2, &Value::None))?;
         let kw = op.within("signature.let.kw", per_axis(kernel_size, 1, 2, &Value::None))?;
-        let (sh, sw) = if stride.is_none() {
-            let sh = op.within("signature.let.sh", per_axis(&Value::None, 0, 2, &Value::from(kh)))?;
-            let sw = op.within("signature.let.sw", per_axis(&Value::None, 1, 2, &Value::from(kw)))?;
-            (sh, sw)
-        } else {
+        let (sh, sw) = if !stride.is_none() {
             let sh = op.within("signature.let.sh", per_axis(stride, 0, 2, &Value::from(kh)))?;
             let sw = op.within("signature.let.sw", per_axis(stride, 1, 2, &Value::from(kw)))?;
+            (sh, sw)
+        } else {
+            let sh = op.within("signature.let.sh", per_axis(&Value::None, 0, 2, &Value::from(kh)))?;
+            let sw = op.within("signature.let.sw", per_axis(&Value::None, 1, 2, &Value::from(kw)))?;
             (sh, sw)
         };
         let ph = op.within("signature.let.ph", per_axis(padding, 0, 2, &Value::None))?;
@@ -341,13 +341,13 @@ impl Op for MaxPool2dWithIndicesFwdOp {
         let h = x.shape[2];
         let w = x.shape[3];
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let (oh, ow) = if !ceil_mode {
-            let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, dh, false))?;
-            let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, dw, false))?;
-            (oh, ow)
-        } else {
+        let (oh, ow) = if ceil_mode {
             let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, dh, true))?;
             let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, dw, true))?;
+            (oh, ow)
+        } else {
+            let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, dh, false))?;
+            let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, dw, false))?;
             (oh, ow)
         };
         op.holds(
@@ -492,13 +492,13 @@ impl Op for AvgPool2dFwdOp {
         op.rank("signature.inputs.x.shape", x, 4)?;
         let kh = op.within("signature.let.kh", per_axis(kernel_size, 0, 2, &Value::None))?;
         let kw = op.within("signature.let.kw", per_axis(kernel_size, 1, 2, &Value::None))?;
-        let (sh, sw) = if stride.is_none() {
-            let sh = op.within("signature.let.sh", per_axis(&Value::None, 0, 2, &Value::from(kh)))?;
-            let sw = op.within("signature.let.sw", per_axis(&Value::None, 1, 2, &Value::from(kw)))?;
-            (sh, sw)
-        } else {
+        let (sh, sw) = if !stride.is_none() {
             let sh = op.within("signature.let.sh", per_axis(stride, 0, 2, &Value::from(kh)))?;
             let sw = op.within("signature.let.sw", per_axis(stride, 1, 2, &Value::from(kw)))?;
+            (sh, sw)
+        } else {
+            let sh = op.within("signature.let.sh", per_axis(&Value::None, 0, 2, &Value::from(kh)))?;
+            let sw = op.within("signature.let.sw", per_axis(&Value::None, 1, 2, &Value::from(kw)))?;
             (sh, sw)
         };
         let ph = op.within("signature.let.ph", per_axis(padding, 0, 2, &Value::None))?;
@@ -508,13 +508,13 @@ impl Op for AvgPool2dFwdOp {
         let h = x.shape[2];
         let w = x.shape[3];
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let (oh, ow) = if !ceil_mode {
-            let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, 1, false))?;
-            let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, 1, false))?;
-            (oh, ow)
-        } else {
+        let (oh, ow) = if ceil_mode {
             let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, 1, true))?;
             let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, 1, true))?;
+            (oh, ow)
+        } else {
+            let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, 1, false))?;
+            let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, 1, false))?;
             (oh, ow)
         };
         op.holds(
@@ -639,10 +639,10 @@ impl Op for MaxPool1dFwdOp {
         let c = x.shape[1];
         let w = x.shape[2];
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let ow = if !ceil_mode {
-            op.within("signature.let.OW", pool_out(w, kw, sw, pw, dw, false))?
-        } else {
+        let ow = if ceil_mode {
             op.within("signature.let.OW", pool_out(w, kw, sw, pw, dw, true))?
+        } else {
+            op.within("signature.let.OW", pool_out(w, kw, sw, pw, dw, false))?
         };
         op.holds(
             "signature.shape_rules[0]",
@@ -747,10 +747,10 @@ impl Op for AvgPool1dFwdOp {
         let c = x.shape[1];
         let w = x.shape[2];
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let ow = if !ceil_mode {
-            op.within("signature.let.OW", pool_out(w, kw, sw, pw, 1, false))?
-        } else {
+        let ow = if ceil_mode {
             op.within("signature.let.OW", pool_out(w, kw, sw, pw, 1, true))?
+        } else {
+            op.within("signature.let.OW", pool_out(w, kw, sw, pw, 1, false))?
         };
         op.holds(
             "signature.shape_rules[0]",
@@ -870,15 +870,15 @@ impl Op for MaxPool3dFwdOp {
         let kd = op.within("signature.let.kd", per_axis(kernel_size, 0, 3, &Value::None))?;
         let kh = op.within("signature.let.kh", per_axis(kernel_size, 1, 3, &Value::None))?;
         let kw = op.within("signature.let.kw", per_axis(kernel_size, 2, 3, &Value::None))?;
-        let (sd, sh, sw) = if stride.is_none() {
-            let sd = op.within("signature.let.sd", per_axis(&Value::None, 0, 3, &Value::from(kd)))?;
-            let sh = op.within("signature.let.sh", per_axis(&Value::None, 1, 3, &Value::from(kh)))?;
-            let sw = op.within("signature.let.sw", per_axis(&Value::None, 2, 3, &Value::from(kw)))?;
-            (sd, sh, sw)
-        } else {
+        let (sd, sh, sw) = if !stride.is_none() {
             let sd = op.within("signature.let.sd", per_axis(stride, 0, 3, &Value::from(kd)))?;
             let sh = op.within("signature.let.sh", per_axis(stride, 1, 3, &Value::from(kh)))?;
             let sw = op.within("signature.let.sw", per_axis(stride, 2, 3, &Value::from(kw)))?;
+            (sd, sh, sw)
+        } else {
+            let sd = op.within("signature.let.sd", per_axis(&Value::None, 0, 3, &Value::from(kd)))?;
+            let sh = op.within("signature.let.sh", per_axis(&Value::None, 1, 3, &Value::from(kh)))?;
+            let sw = op.within("signature.let.sw", per_axis(&Value::None, 2, 3, &Value::from(kw)))?;
             (sd, sh, sw)
         };
         let pd = op.within("signature.let.pd", per_axis(padding, 0, 3, &Value::None))?;
@@ -893,15 +893,15 @@ impl Op for MaxPool3dFwdOp {
         let h = x.shape[3];
         let w = x.shape[4];
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let (od, oh, ow) = if !ceil_mode {
-            let od = op.within("signature.let.OD", pool_out(d, kd, sd, pd, dd, false))?;
-            let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, dh, false))?;
-            let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, dw, false))?;
-            (od, oh, ow)
-        } else {
+        let (od, oh, ow) = if ceil_mode {
             let od = op.within("signature.let.OD", pool_out(d, kd, sd, pd, dd, true))?;
             let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, dh, true))?;
             let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, dw, true))?;
+            (od, oh, ow)
+        } else {
+            let od = op.within("signature.let.OD", pool_out(d, kd, sd, pd, dd, false))?;
+            let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, dh, false))?;
+            let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, dw, false))?;
             (od, oh, ow)
         };
         op.holds(
@@ -1036,15 +1036,15 @@ impl Op for AvgPool3dFwdOp {
         let kd = op.within("signature.let.kd", per_axis(kernel_size, 0, 3, &Value::None))?;
         let kh = op.within("signature.let.kh", per_axis(kernel_size, 1, 3, &Value::None))?;
         let kw = op.within("signature.let.kw", per_axis(kernel_size, 2, 3, &Value::None))?;
-        let (sd, sh, sw) = if stride.is_none() {
-            let sd = op.within("signature.let.sd", per_axis(&Value::None, 0, 3, &Value::from(kd)))?;
-            let sh = op.within("signature.let.sh", per_axis(&Value::None, 1, 3, &Value::from(kh)))?;
-            let sw = op.within("signature.let.sw", per_axis(&Value::None, 2, 3, &Value::from(kw)))?;
-            (sd, sh, sw)
-        } else {
+        let (sd, sh, sw) = if !stride.is_none() {
             let sd = op.within("signature.let.sd", per_axis(stride, 0, 3, &Value::from(kd)))?;
             let sh = op.within("signature.let.sh", per_axis(stride, 1, 3, &Value::from(kh)))?;
             let sw = op.within("signature.let.sw", per_axis(stride, 2, 3, &Value::from(kw)))?;
+            (sd, sh, sw)
+        } else {
+            let sd = op.within("signature.let.sd", per_axis(&Value::None, 0, 3, &Value::from(kd)))?;
+            let sh = op.within("signature.let.sh", per_axis(&Value::None, 1, 3, &Value::from(kh)))?;
+            let sw = op.within("signature.let.sw", per_axis(&Value::None, 2, 3, &Value::from(kw)))?;
             (sd, sh, sw)
         };
         let pd = op.within("signature.let.pd", per_axis(padding, 0, 3, &Value::None))?;
@@ -1056,15 +1056,15 @@ impl Op for AvgPool3dFwdOp {
         let h = x.shape[3];
         let w = x.shape[4];
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let (od, oh, ow) = if !ceil_mode {
-            let od = op.within("signature.let.OD", pool_out(d, kd, sd, pd, 1, false))?;
-            let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, 1, false))?;
-            let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, 1, false))?;
-            (od, oh, ow)
-        } else {
+        let (od, oh, ow) = if ceil_mode {
             let od = op.within("signature.let.OD", pool_out(d, kd, sd, pd, 1, true))?;
             let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, 1, true))?;
             let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, 1, true))?;
+            (od, oh, ow)
+        } else {
+            let od = op.within("signature.let.OD", pool_out(d, kd, sd, pd, 1, false))?;
+            let oh = op.within("signature.let.OH", pool_out(h, kh, sh, ph, 1, false))?;
+            let ow = op.within("signature.let.OW", pool_out(w, kw, sw, pw, 1, false))?;
             (od, oh, ow)
         };
         op.holds(
@@ -1179,13 +1179,13 @@ impl Op for AdaptiveMaxPool2dFwdOp {
         let h = op.extent("signature.inputs.x.shape", x, l.len())?;
         let w = op.extent("signature.inputs.x.shape", x, l.len() + 1)?;
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let (oh, ow) = if output_size.is_none() {
-            let oh = op.within("signature.let.OH", per_axis(&Value::None, 0, 2, &Value::from(h)))?;
-            let ow = op.within("signature.let.OW", per_axis(&Value::None, 1, 2, &Value::from(w)))?;
-            (oh, ow)
-        } else {
+        let (oh, ow) = if !output_size.is_none() {
             let oh = op.within("signature.let.OH", per_axis(output_size, 0, 2, &Value::from(h)))?;
             let ow = op.within("signature.let.OW", per_axis(output_size, 1, 2, &Value::from(w)))?;
+            (oh, ow)
+        } else {
+            let oh = op.within("signature.let.OH", per_axis(&Value::None, 0, 2, &Value::from(h)))?;
+            let ow = op.within("signature.let.OW", per_axis(&Value::None, 1, 2, &Value::from(w)))?;
             (oh, ow)
         };
         op.holds("signature.shape_rules[0]", [1, 2].contains(&len(&l)), "len(L) in (1, 2)")?;
@@ -1195,10 +1195,10 @@ impl Op for AdaptiveMaxPool2dFwdOp {
             "H > 0 and W > 0 and OH > 0 and OW > 0",
         )?;
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&l), one(oh), one(ow)])?, t);
-        let indices_ = if !return_indices {
-            None
-        } else {
+        let indices_ = if return_indices {
             Some(Tensor::new(op.shape("signature.outputs.indices.shape", &[all(&l), one(oh), one(ow)])?, DType::Int64))
+        } else {
+            None
         };
         let outputs = vec![("y", Some(y)), ("indices", indices_)];
         let indices = vec![

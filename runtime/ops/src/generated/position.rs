@@ -61,7 +61,7 @@ impl Op for CausalMaskFwdOp {
     fn eval_roofline(&self) -> Result<Roofline, OpError> {
         let call = self.completed_call()?;
         let length = call.int("length")?;
-        let flops = if !call.present("window")? { length * length } else { 2 * length * length };
+        let flops = if call.present("window")? { 2 * length * length } else { length * length };
         let bytes = call.bytes("mask")?;
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }

@@ -331,7 +331,7 @@ impl Op for TokenGroupQuantizeFwdOp {
         let n = call.int("N")?;
         let group = call.int("group")?;
         let flops =
-            if !power_of_two { 4 * m * n + m * n.floor_div(group) } else { 4 * m * n + 4 * m * n.floor_div(group) };
+            if power_of_two { 4 * m * n + 4 * m * n.floor_div(group) } else { 4 * m * n + m * n.floor_div(group) };
         let bytes = call.bytes("x")? + call.bytes("q")? + call.bytes("scale")?;
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
@@ -603,15 +603,15 @@ impl Op for Int4DequantizeFwdOp {
         let call = self.completed_call()?;
         let m = call.int("M")?;
         let n = call.int("N")?;
-        let flops = if !call.present("zero")? { 2 * m * n } else { 4 * m * n };
+        let flops = if call.present("zero")? { 4 * m * n } else { 2 * m * n };
         let bytes = call.bytes("packed")? + call.bytes("scale")? + call.bytes("y")?;
-        let bytes = if !call.present("zero")? { bytes } else { bytes + call.bytes("zero")? };
+        let bytes = if call.present("zero")? { bytes + call.bytes("zero")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("packed")? + call.bytes("scale")?;
-        let read = if !call.present("zero")? { read } else { read + call.bytes("zero")? };
+        let read = if call.present("zero")? { read + call.bytes("zero")? } else { read };
         Ok(Some(read))
     }
 
@@ -791,15 +791,15 @@ impl Op for RowDequantizeFwdOp {
         let call = self.completed_call()?;
         let m = call.int("M")?;
         let n = call.int("N")?;
-        let flops = if !call.present("column_scale")? { m * n } else { 2 * m * n };
+        let flops = if call.present("column_scale")? { 2 * m * n } else { m * n };
         let bytes = call.bytes("q")? + call.bytes("scale")? + call.bytes("y")?;
-        let bytes = if !call.present("column_scale")? { bytes } else { bytes + call.bytes("column_scale")? };
+        let bytes = if call.present("column_scale")? { bytes + call.bytes("column_scale")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")? + call.bytes("scale")?;
-        let read = if !call.present("column_scale")? { read } else { read + call.bytes("column_scale")? };
+        let read = if call.present("column_scale")? { read + call.bytes("column_scale")? } else { read };
         Ok(Some(read))
     }
 

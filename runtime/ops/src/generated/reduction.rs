@@ -55,24 +55,24 @@ impl Op for SumFwdOp {
         let tensors = vec![("x", Some(x.described()))];
         let s = x.shape.clone();
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let holds = if dim.is_none() {
-            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
-            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
-        } else {
+        let holds = if !dim.is_none() {
             let valid = op.within("signature.shape_rules[0]", valid_axes(dim, len(&s)))?;
             if valid { op.within("signature.shape_rules[0]", unique_axes(dim, len(&s)))? } else { false }
+        } else {
+            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
+            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
         };
         op.holds("signature.shape_rules[0]", holds, "valid_axes(dim, len(S)) and unique_axes(dim, len(S))")?;
-        let left = if dim.is_none() {
-            if !keepdim {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
+        let left = if !dim.is_none() {
+            if keepdim {
+                op.within("signature.outputs.y.shape", reduced(&s, dim, true, "full"))?
             } else {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "full"))?
+                op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
             }
-        } else if !keepdim {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
+        } else if keepdim {
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "full"))?
         } else {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, true, "full"))?
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
         };
         let y = if let Some(dtype) = dtype {
             Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, coalesce_dtype(Some(dtype), t))
@@ -159,10 +159,10 @@ impl Op for AmaxFwdOp {
         let holds = if valid { op.within("signature.shape_rules[0]", unique_axes(dim, len(&s)))? } else { false };
         op.holds("signature.shape_rules[0]", holds, "valid_axes(dim, len(S)) and unique_axes(dim, len(S))")?;
         op.holds("signature.shape_rules[1]", s.iter().all(|&n| n > 0), "all(n > 0 for n in S)")?;
-        let left = if !keepdim {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
-        } else {
+        let left = if keepdim {
             op.within("signature.outputs.y.shape", reduced(&s, dim, true, "full"))?
+        } else {
+            op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
         };
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, t);
         let outputs = vec![("y", Some(y))];
@@ -244,15 +244,15 @@ impl Op for ArgmaxFwdOp {
         op.holds("signature.shape_rules[0]", valid, "valid_axes(dim, len(S))")?;
         op.holds("signature.shape_rules[1]", s.iter().all(|&n| n > 0), "all(n > 0 for n in S)")?;
         let left = if let Some(dim) = dim {
-            if !keepdim {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::from(dim), false, "full"))?
-            } else {
+            if keepdim {
                 op.within("signature.outputs.y.shape", reduced(&s, &Value::from(dim), true, "full"))?
+            } else {
+                op.within("signature.outputs.y.shape", reduced(&s, &Value::from(dim), false, "full"))?
             }
-        } else if !keepdim {
-            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
-        } else {
+        } else if keepdim {
             op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "full"))?
+        } else {
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
         };
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, DType::Int64);
         let outputs = vec![("y", Some(y))];
@@ -332,24 +332,24 @@ impl Op for AllFwdOp {
         let s = x.shape.clone();
         let t =
             op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Bool, DType::Int32, DType::Float16, DType::Float32])?;
-        let holds = if dim.is_none() {
-            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
-            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
-        } else {
+        let holds = if !dim.is_none() {
             let valid = op.within("signature.shape_rules[0]", valid_axes(dim, len(&s)))?;
             if valid { op.within("signature.shape_rules[0]", unique_axes(dim, len(&s)))? } else { false }
+        } else {
+            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
+            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
         };
         op.holds("signature.shape_rules[0]", holds, "valid_axes(dim, len(S)) and unique_axes(dim, len(S))")?;
-        let left = if dim.is_none() {
-            if !keepdim {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "noop"))?
+        let left = if !dim.is_none() {
+            if keepdim {
+                op.within("signature.outputs.y.shape", reduced(&s, dim, true, "noop"))?
             } else {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "noop"))?
+                op.within("signature.outputs.y.shape", reduced(&s, dim, false, "noop"))?
             }
-        } else if !keepdim {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, false, "noop"))?
+        } else if keepdim {
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "noop"))?
         } else {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, true, "noop"))?
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "noop"))?
         };
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, DType::Bool);
         let outputs = vec![("y", Some(y))];
@@ -430,24 +430,24 @@ impl Op for MeanFwdOp {
         let tensors = vec![("x", Some(x.described()))];
         let s = x.shape.clone();
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let holds = if dim.is_none() {
-            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
-            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
-        } else {
+        let holds = if !dim.is_none() {
             let valid = op.within("signature.shape_rules[0]", valid_axes(dim, len(&s)))?;
             if valid { op.within("signature.shape_rules[0]", unique_axes(dim, len(&s)))? } else { false }
+        } else {
+            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
+            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
         };
         op.holds("signature.shape_rules[0]", holds, "valid_axes(dim, len(S)) and unique_axes(dim, len(S))")?;
-        let left = if dim.is_none() {
-            if !keepdim {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
+        let left = if !dim.is_none() {
+            if keepdim {
+                op.within("signature.outputs.y.shape", reduced(&s, dim, true, "full"))?
             } else {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "full"))?
+                op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
             }
-        } else if !keepdim {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
+        } else if keepdim {
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "full"))?
         } else {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, true, "full"))?
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
         };
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, t);
         let outputs = vec![("y", Some(y))];
@@ -461,19 +461,17 @@ impl Op for MeanFwdOp {
         let call = self.completed_call()?;
         let keepdim = call.bool("keepdim")?;
         let s = call.shape("S")?;
-        let left = if !call.present("dim")? {
-            if !keepdim {
-                op.within("roofline.flops", reduced(&s, &Value::None, false, "full"))?
-            } else {
-                op.within("roofline.flops", reduced(&s, &Value::None, true, "full"))?
-            }
-        } else {
+        let left = if call.present("dim")? {
             let dim = call.value("dim")?;
-            if !keepdim {
-                op.within("roofline.flops", reduced(&s, dim, false, "full"))?
-            } else {
+            if keepdim {
                 op.within("roofline.flops", reduced(&s, dim, true, "full"))?
+            } else {
+                op.within("roofline.flops", reduced(&s, dim, false, "full"))?
             }
+        } else if keepdim {
+            op.within("roofline.flops", reduced(&s, &Value::None, true, "full"))?
+        } else {
+            op.within("roofline.flops", reduced(&s, &Value::None, false, "full"))?
         };
         let flops = prod(&s) + prod(&left);
         let bytes = call.bytes("x")? + call.bytes("y")?;
@@ -549,15 +547,15 @@ impl Op for ProdFwdOp {
         };
         op.holds("signature.shape_rules[0]", valid, "valid_axes(dim, len(S))")?;
         let left = if let Some(dim) = dim {
-            if !keepdim {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::from(dim), false, "full"))?
-            } else {
+            if keepdim {
                 op.within("signature.outputs.y.shape", reduced(&s, &Value::from(dim), true, "full"))?
+            } else {
+                op.within("signature.outputs.y.shape", reduced(&s, &Value::from(dim), false, "full"))?
             }
-        } else if !keepdim {
-            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
-        } else {
+        } else if keepdim {
             op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "full"))?
+        } else {
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
         };
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, t);
         let outputs = vec![("y", Some(y))];
@@ -640,10 +638,10 @@ impl Op for AminFwdOp {
         let holds = if valid { op.within("signature.shape_rules[0]", unique_axes(dim, len(&s)))? } else { false };
         op.holds("signature.shape_rules[0]", holds, "valid_axes(dim, len(S)) and unique_axes(dim, len(S))")?;
         op.holds("signature.shape_rules[1]", s.iter().all(|&n| n > 0), "all(n > 0 for n in S)")?;
-        let left = if !keepdim {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
-        } else {
+        let left = if keepdim {
             op.within("signature.outputs.y.shape", reduced(&s, dim, true, "full"))?
+        } else {
+            op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
         };
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, t);
         let outputs = vec![("y", Some(y))];
@@ -720,16 +718,16 @@ impl Op for MaxDimFwdOp {
         let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::from(dim), len(&s)))?;
         op.holds("signature.shape_rules[0]", valid, "valid_axes(dim, len(S))")?;
         op.holds("signature.shape_rules[1]", s.iter().all(|&n| n > 0), "all(n > 0 for n in S)")?;
-        let left = if !keepdim {
-            op.within("signature.outputs.values.shape", reduced(&s, &Value::from(dim), false, "full"))?
-        } else {
+        let left = if keepdim {
             op.within("signature.outputs.values.shape", reduced(&s, &Value::from(dim), true, "full"))?
+        } else {
+            op.within("signature.outputs.values.shape", reduced(&s, &Value::from(dim), false, "full"))?
         };
         let values = Tensor::new(op.shape("signature.outputs.values.shape", &[all(&left)])?, t);
-        let left = if !keepdim {
-            op.within("signature.outputs.indices.shape", reduced(&s, &Value::from(dim), false, "full"))?
-        } else {
+        let left = if keepdim {
             op.within("signature.outputs.indices.shape", reduced(&s, &Value::from(dim), true, "full"))?
+        } else {
+            op.within("signature.outputs.indices.shape", reduced(&s, &Value::from(dim), false, "full"))?
         };
         let indices_ = Tensor::new(op.shape("signature.outputs.indices.shape", &[all(&left)])?, DType::Int64);
         let outputs = vec![("values", Some(values)), ("indices", Some(indices_))];
@@ -811,15 +809,15 @@ impl Op for ArgminFwdOp {
         op.holds("signature.shape_rules[0]", valid, "valid_axes(dim, len(S))")?;
         op.holds("signature.shape_rules[1]", s.iter().all(|&n| n > 0), "all(n > 0 for n in S)")?;
         let left = if let Some(dim) = dim {
-            if !keepdim {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::from(dim), false, "full"))?
-            } else {
+            if keepdim {
                 op.within("signature.outputs.y.shape", reduced(&s, &Value::from(dim), true, "full"))?
+            } else {
+                op.within("signature.outputs.y.shape", reduced(&s, &Value::from(dim), false, "full"))?
             }
-        } else if !keepdim {
-            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
-        } else {
+        } else if keepdim {
             op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "full"))?
+        } else {
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
         };
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, DType::Int64);
         let outputs = vec![("y", Some(y))];
@@ -899,24 +897,24 @@ impl Op for AnyFwdOp {
         let s = x.shape.clone();
         let t =
             op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Bool, DType::Int32, DType::Float16, DType::Float32])?;
-        let holds = if dim.is_none() {
-            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
-            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
-        } else {
+        let holds = if !dim.is_none() {
             let valid = op.within("signature.shape_rules[0]", valid_axes(dim, len(&s)))?;
             if valid { op.within("signature.shape_rules[0]", unique_axes(dim, len(&s)))? } else { false }
+        } else {
+            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
+            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
         };
         op.holds("signature.shape_rules[0]", holds, "valid_axes(dim, len(S)) and unique_axes(dim, len(S))")?;
-        let left = if dim.is_none() {
-            if !keepdim {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "noop"))?
+        let left = if !dim.is_none() {
+            if keepdim {
+                op.within("signature.outputs.y.shape", reduced(&s, dim, true, "noop"))?
             } else {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "noop"))?
+                op.within("signature.outputs.y.shape", reduced(&s, dim, false, "noop"))?
             }
-        } else if !keepdim {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, false, "noop"))?
+        } else if keepdim {
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "noop"))?
         } else {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, true, "noop"))?
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "noop"))?
         };
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, DType::Bool);
         let outputs = vec![("y", Some(y))];
@@ -995,18 +993,18 @@ impl Op for CountNonzeroFwdOp {
         let s = x.shape.clone();
         let t =
             op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Bool, DType::Int32, DType::Float16, DType::Float32])?;
-        let holds = if dim.is_none() {
-            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
-            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
-        } else {
+        let holds = if !dim.is_none() {
             let valid = op.within("signature.shape_rules[0]", valid_axes(dim, len(&s)))?;
             if valid { op.within("signature.shape_rules[0]", unique_axes(dim, len(&s)))? } else { false }
+        } else {
+            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
+            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
         };
         op.holds("signature.shape_rules[0]", holds, "valid_axes(dim, len(S)) and unique_axes(dim, len(S))")?;
-        let left = if dim.is_none() {
-            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
-        } else {
+        let left = if !dim.is_none() {
             op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
+        } else {
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
         };
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, DType::Int64);
         let outputs = vec![("y", Some(y))];
@@ -1089,24 +1087,24 @@ impl Op for VarFwdOp {
         let tensors = vec![("x", Some(x.described()))];
         let s = x.shape.clone();
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let holds = if dim.is_none() {
-            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
-            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
-        } else {
+        let holds = if !dim.is_none() {
             let valid = op.within("signature.shape_rules[0]", valid_axes(dim, len(&s)))?;
             if valid { op.within("signature.shape_rules[0]", unique_axes(dim, len(&s)))? } else { false }
+        } else {
+            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
+            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
         };
         op.holds("signature.shape_rules[0]", holds, "valid_axes(dim, len(S)) and unique_axes(dim, len(S))")?;
-        let left = if dim.is_none() {
-            if !keepdim {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
+        let left = if !dim.is_none() {
+            if keepdim {
+                op.within("signature.outputs.y.shape", reduced(&s, dim, true, "full"))?
             } else {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "full"))?
+                op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
             }
-        } else if !keepdim {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
+        } else if keepdim {
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "full"))?
         } else {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, true, "full"))?
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
         };
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, t);
         let outputs = vec![("y", Some(y))];
@@ -1121,19 +1119,17 @@ impl Op for VarFwdOp {
         let call = self.completed_call()?;
         let keepdim = call.bool("keepdim")?;
         let s = call.shape("S")?;
-        let left = if !call.present("dim")? {
-            if !keepdim {
-                op.within("roofline.flops", reduced(&s, &Value::None, false, "full"))?
-            } else {
-                op.within("roofline.flops", reduced(&s, &Value::None, true, "full"))?
-            }
-        } else {
+        let left = if call.present("dim")? {
             let dim = call.value("dim")?;
-            if !keepdim {
-                op.within("roofline.flops", reduced(&s, dim, false, "full"))?
-            } else {
+            if keepdim {
                 op.within("roofline.flops", reduced(&s, dim, true, "full"))?
+            } else {
+                op.within("roofline.flops", reduced(&s, dim, false, "full"))?
             }
+        } else if keepdim {
+            op.within("roofline.flops", reduced(&s, &Value::None, true, "full"))?
+        } else {
+            op.within("roofline.flops", reduced(&s, &Value::None, false, "full"))?
         };
         let flops = 4 * prod(&s) + 2 * prod(&left);
         let bytes = call.bytes("x")? + call.bytes("y")?;
@@ -1204,24 +1200,24 @@ impl Op for StdFwdOp {
         let tensors = vec![("x", Some(x.described()))];
         let s = x.shape.clone();
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let holds = if dim.is_none() {
-            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
-            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
-        } else {
+        let holds = if !dim.is_none() {
             let valid = op.within("signature.shape_rules[0]", valid_axes(dim, len(&s)))?;
             if valid { op.within("signature.shape_rules[0]", unique_axes(dim, len(&s)))? } else { false }
+        } else {
+            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
+            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
         };
         op.holds("signature.shape_rules[0]", holds, "valid_axes(dim, len(S)) and unique_axes(dim, len(S))")?;
-        let left = if dim.is_none() {
-            if !keepdim {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
+        let left = if !dim.is_none() {
+            if keepdim {
+                op.within("signature.outputs.y.shape", reduced(&s, dim, true, "full"))?
             } else {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "full"))?
+                op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
             }
-        } else if !keepdim {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
+        } else if keepdim {
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "full"))?
         } else {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, true, "full"))?
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
         };
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, t);
         let outputs = vec![("y", Some(y))];
@@ -1236,19 +1232,17 @@ impl Op for StdFwdOp {
         let call = self.completed_call()?;
         let keepdim = call.bool("keepdim")?;
         let s = call.shape("S")?;
-        let left = if !call.present("dim")? {
-            if !keepdim {
-                op.within("roofline.flops", reduced(&s, &Value::None, false, "full"))?
-            } else {
-                op.within("roofline.flops", reduced(&s, &Value::None, true, "full"))?
-            }
-        } else {
+        let left = if call.present("dim")? {
             let dim = call.value("dim")?;
-            if !keepdim {
-                op.within("roofline.flops", reduced(&s, dim, false, "full"))?
-            } else {
+            if keepdim {
                 op.within("roofline.flops", reduced(&s, dim, true, "full"))?
+            } else {
+                op.within("roofline.flops", reduced(&s, dim, false, "full"))?
             }
+        } else if keepdim {
+            op.within("roofline.flops", reduced(&s, &Value::None, true, "full"))?
+        } else {
+            op.within("roofline.flops", reduced(&s, &Value::None, false, "full"))?
         };
         let flops = 4 * prod(&s) + 3 * prod(&left);
         let bytes = call.bytes("x")? + call.bytes("y")?;
@@ -1320,37 +1314,37 @@ impl Op for VarMeanFwdOp {
         let tensors = vec![("x", Some(x.described()))];
         let s = x.shape.clone();
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let holds = if dim.is_none() {
-            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
-            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
-        } else {
+        let holds = if !dim.is_none() {
             let valid = op.within("signature.shape_rules[0]", valid_axes(dim, len(&s)))?;
             if valid { op.within("signature.shape_rules[0]", unique_axes(dim, len(&s)))? } else { false }
+        } else {
+            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
+            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
         };
         op.holds("signature.shape_rules[0]", holds, "valid_axes(dim, len(S)) and unique_axes(dim, len(S))")?;
         op.holds("signature.shape_rules[1]", correction >= 0, "correction >= 0")?;
-        let left = if dim.is_none() {
-            if !keepdim {
-                op.within("signature.outputs.var.shape", reduced(&s, &Value::None, false, "full"))?
+        let left = if !dim.is_none() {
+            if keepdim {
+                op.within("signature.outputs.var.shape", reduced(&s, dim, true, "full"))?
             } else {
-                op.within("signature.outputs.var.shape", reduced(&s, &Value::None, true, "full"))?
+                op.within("signature.outputs.var.shape", reduced(&s, dim, false, "full"))?
             }
-        } else if !keepdim {
-            op.within("signature.outputs.var.shape", reduced(&s, dim, false, "full"))?
+        } else if keepdim {
+            op.within("signature.outputs.var.shape", reduced(&s, &Value::None, true, "full"))?
         } else {
-            op.within("signature.outputs.var.shape", reduced(&s, dim, true, "full"))?
+            op.within("signature.outputs.var.shape", reduced(&s, &Value::None, false, "full"))?
         };
         let var = Tensor::new(op.shape("signature.outputs.var.shape", &[all(&left)])?, t);
-        let left = if dim.is_none() {
-            if !keepdim {
-                op.within("signature.outputs.mean.shape", reduced(&s, &Value::None, false, "full"))?
+        let left = if !dim.is_none() {
+            if keepdim {
+                op.within("signature.outputs.mean.shape", reduced(&s, dim, true, "full"))?
             } else {
-                op.within("signature.outputs.mean.shape", reduced(&s, &Value::None, true, "full"))?
+                op.within("signature.outputs.mean.shape", reduced(&s, dim, false, "full"))?
             }
-        } else if !keepdim {
-            op.within("signature.outputs.mean.shape", reduced(&s, dim, false, "full"))?
+        } else if keepdim {
+            op.within("signature.outputs.mean.shape", reduced(&s, &Value::None, true, "full"))?
         } else {
-            op.within("signature.outputs.mean.shape", reduced(&s, dim, true, "full"))?
+            op.within("signature.outputs.mean.shape", reduced(&s, &Value::None, false, "full"))?
         };
         let mean = Tensor::new(op.shape("signature.outputs.mean.shape", &[all(&left)])?, t);
         let outputs = vec![("var", Some(var)), ("mean", Some(mean))];
@@ -1365,19 +1359,17 @@ impl Op for VarMeanFwdOp {
         let call = self.completed_call()?;
         let keepdim = call.bool("keepdim")?;
         let s = call.shape("S")?;
-        let left = if !call.present("dim")? {
-            if !keepdim {
-                op.within("roofline.flops", reduced(&s, &Value::None, false, "full"))?
-            } else {
-                op.within("roofline.flops", reduced(&s, &Value::None, true, "full"))?
-            }
-        } else {
+        let left = if call.present("dim")? {
             let dim = call.value("dim")?;
-            if !keepdim {
-                op.within("roofline.flops", reduced(&s, dim, false, "full"))?
-            } else {
+            if keepdim {
                 op.within("roofline.flops", reduced(&s, dim, true, "full"))?
+            } else {
+                op.within("roofline.flops", reduced(&s, dim, false, "full"))?
             }
+        } else if keepdim {
+            op.within("roofline.flops", reduced(&s, &Value::None, true, "full"))?
+        } else {
+            op.within("roofline.flops", reduced(&s, &Value::None, false, "full"))?
         };
         let flops = 4 * prod(&s) + 2 * prod(&left);
         let bytes = call.bytes("x")? + call.bytes("var")? + call.bytes("mean")?;
@@ -1448,24 +1440,24 @@ impl Op for VectorNormFwdOp {
         let tensors = vec![("x", Some(x.described()))];
         let s = x.shape.clone();
         let t = op.dtype("signature.inputs.x.dtype", x, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
-        let holds = if dim.is_none() {
-            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
-            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
-        } else {
+        let holds = if !dim.is_none() {
             let valid = op.within("signature.shape_rules[0]", valid_axes(dim, len(&s)))?;
             if valid { op.within("signature.shape_rules[0]", unique_axes(dim, len(&s)))? } else { false }
+        } else {
+            let valid = op.within("signature.shape_rules[0]", valid_axes(&Value::None, len(&s)))?;
+            if valid { op.within("signature.shape_rules[0]", unique_axes(&Value::None, len(&s)))? } else { false }
         };
         op.holds("signature.shape_rules[0]", holds, "valid_axes(dim, len(S)) and unique_axes(dim, len(S))")?;
-        let left = if dim.is_none() {
-            if !keepdim {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
+        let left = if !dim.is_none() {
+            if keepdim {
+                op.within("signature.outputs.y.shape", reduced(&s, dim, true, "full"))?
             } else {
-                op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "full"))?
+                op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
             }
-        } else if !keepdim {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, false, "full"))?
+        } else if keepdim {
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, true, "full"))?
         } else {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, true, "full"))?
+            op.within("signature.outputs.y.shape", reduced(&s, &Value::None, false, "full"))?
         };
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, t);
         let outputs = vec![("y", Some(y))];
@@ -1480,36 +1472,7 @@ impl Op for VectorNormFwdOp {
         let keepdim = call.bool("keepdim")?;
         let s = call.shape("S")?;
         let ord = call.value("ord")?;
-        let (chosen, chosen_2, left) = if !call.present("dim")? {
-            let chosen = if one_of(
-                ord,
-                &[
-                    Value::from(0),
-                    Value::from(1),
-                    Value::from(2),
-                    Value::from(f64::INFINITY),
-                    Value::from(f64::NEG_INFINITY),
-                ],
-            ) {
-                2
-            } else {
-                3
-            };
-            let chosen_2 = if one_of(
-                ord,
-                &[Value::from(0), Value::from(1), Value::from(f64::INFINITY), Value::from(f64::NEG_INFINITY)],
-            ) {
-                0
-            } else {
-                1
-            };
-            let left = if !keepdim {
-                op.within("roofline.flops", reduced(&s, &Value::None, false, "full"))?
-            } else {
-                op.within("roofline.flops", reduced(&s, &Value::None, true, "full"))?
-            };
-            (chosen, chosen_2, left)
-        } else {
+        let (chosen, chosen_2, left) = if call.present("dim")? {
             let dim = call.value("dim")?;
             let chosen = if one_of(
                 ord,
@@ -1533,10 +1496,39 @@ impl Op for VectorNormFwdOp {
             } else {
                 1
             };
-            let left = if !keepdim {
-                op.within("roofline.flops", reduced(&s, dim, false, "full"))?
-            } else {
+            let left = if keepdim {
                 op.within("roofline.flops", reduced(&s, dim, true, "full"))?
+            } else {
+                op.within("roofline.flops", reduced(&s, dim, false, "full"))?
+            };
+            (chosen, chosen_2, left)
+        } else {
+            let chosen = if one_of(
+                ord,
+                &[
+                    Value::from(0),
+                    Value::from(1),
+                    Value::from(2),
+                    Value::from(f64::INFINITY),
+                    Value::from(f64::NEG_INFINITY),
+                ],
+            ) {
+                2
+            } else {
+                3
+            };
+            let chosen_2 = if one_of(
+                ord,
+                &[Value::from(0), Value::from(1), Value::from(f64::INFINITY), Value::from(f64::NEG_INFINITY)],
+            ) {
+                0
+            } else {
+                1
+            };
+            let left = if keepdim {
+                op.within("roofline.flops", reduced(&s, &Value::None, true, "full"))?
+            } else {
+                op.within("roofline.flops", reduced(&s, &Value::None, false, "full"))?
             };
             (chosen, chosen_2, left)
         };
@@ -2130,10 +2122,10 @@ impl Op for LogSumExpFwdOp {
         let valid = op.within("signature.shape_rules[0]", valid_axes(dim, len(&s)))?;
         let holds = if valid { op.within("signature.shape_rules[0]", unique_axes(dim, len(&s)))? } else { false };
         op.holds("signature.shape_rules[0]", holds, "valid_axes(dim, len(S)) and unique_axes(dim, len(S))")?;
-        let left = if !keepdim {
-            op.within("signature.outputs.y.shape", reduced(&s, dim, false, "reject"))?
-        } else {
+        let left = if keepdim {
             op.within("signature.outputs.y.shape", reduced(&s, dim, true, "reject"))?
+        } else {
+            op.within("signature.outputs.y.shape", reduced(&s, dim, false, "reject"))?
         };
         let y = Tensor::new(op.shape("signature.outputs.y.shape", &[all(&left)])?, t);
         let outputs = vec![("y", Some(y))];
@@ -2148,10 +2140,10 @@ impl Op for LogSumExpFwdOp {
         let keepdim = call.bool("keepdim")?;
         let s = call.shape("S")?;
         let dim = call.value("dim")?;
-        let left = if !keepdim {
-            op.within("roofline.flops", reduced(&s, dim, false, "reject"))?
-        } else {
+        let left = if keepdim {
             op.within("roofline.flops", reduced(&s, dim, true, "reject"))?
+        } else {
+            op.within("roofline.flops", reduced(&s, dim, false, "reject"))?
         };
         let flops = 4 * prod(&s) + 2 * prod(&left);
         let bytes = call.bytes("x")? + call.bytes("y")?;
@@ -2247,15 +2239,15 @@ impl Op for ScaledMaskedSoftmaxFwdOp {
         let h = call.int("H")?;
         let s = call.int("S")?;
         let l = call.int("L")?;
-        let flops = if !call.present("mask")? { 6 * b * h * s * l } else { 7 * b * h * s * l };
+        let flops = if call.present("mask")? { 7 * b * h * s * l } else { 6 * b * h * s * l };
         let bytes = call.bytes("scores")? + call.bytes("y")?;
-        let bytes = if !call.present("mask")? { bytes } else { bytes + call.bytes("mask")? };
+        let bytes = if call.present("mask")? { bytes + call.bytes("mask")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
     fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("scores")?;
-        let read = if !call.present("mask")? { read } else { read + call.bytes("mask")? };
+        let read = if call.present("mask")? { read + call.bytes("mask")? } else { read };
         Ok(Some(read))
     }
 

@@ -478,7 +478,7 @@ impl Op for GreedySampleFwdOp {
             op.dtype("signature.inputs.logits.dtype", logits, "T", &[DType::Float16, DType::BFloat16, DType::Float32])?;
         op.holds("signature.shape_rules[0]", v > 0, "V > 0")?;
         let token = Tensor::new(vec![b], DType::Int64);
-        let logprob = if !return_logprobs { None } else { Some(Tensor::new(vec![b], DType::Float32)) };
+        let logprob = if return_logprobs { Some(Tensor::new(vec![b], DType::Float32)) } else { None };
         let outputs = vec![("token", Some(token)), ("logprob", logprob)];
         let indices = vec![("B", b.into()), ("V", v.into()), ("T", t.into())];
         let params = vec![("return_logprobs", self.return_logprobs.into())];
@@ -490,9 +490,9 @@ impl Op for GreedySampleFwdOp {
         let return_logprobs = call.bool("return_logprobs")?;
         let b = call.int("B")?;
         let v = call.int("V")?;
-        let flops = if !return_logprobs { b * v } else { b * (4 * v + 2) };
+        let flops = if return_logprobs { b * (4 * v + 2) } else { b * v };
         let bytes = call.bytes("logits")? + call.bytes("token")?;
-        let bytes = if !return_logprobs { bytes } else { bytes + call.bytes("logprob")? };
+        let bytes = if return_logprobs { bytes + call.bytes("logprob")? } else { bytes };
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
