@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 
+use crate::compact::Compact;
 use crate::form::{Fields, Form, refused};
 use crate::record::{Device, Record, SCHEMA, Timing};
 use crate::text::Text;
@@ -185,6 +186,12 @@ fn learn(line: &str, forms: &'static Forms, before: &mut Before) {
 
 /// A text that is an object, and what is kept of the record's fields in it; which fields those are.
 fn object(text: &str, forms: &'static Forms, before: &mut Before) -> Option<(Record, u64)> {
+    let mut compact = Compact::new(text);
+    if let Ok(read) = (Reader { forms, before }).deserialize(&mut compact)
+        && compact.end().is_ok()
+    {
+        return Some(read);
+    }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let read = Reader { forms, before }.deserialize(&mut deserializer).ok()?;
     deserializer.end().ok()?;

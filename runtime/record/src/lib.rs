@@ -4,6 +4,7 @@
 //! and the schema that it declares (`docs/records.md`) is all that they share.
 
 mod brief;
+mod compact;
 mod extra;
 mod form;
 mod read;

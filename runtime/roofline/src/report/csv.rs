@@ -66,7 +66,7 @@ fn line(row: &Row, out: &mut String) {
 /// Writes a field that may have to be quoted, and what parts it from the next.
 fn text(out: &mut String, field: Option<&str>) {
     let field = field.unwrap_or_default();
-    if field.contains([',', '"', '\r', '\n']) {
+    if field.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\r' | b'\n')) {
         out.push('"');
         out.push_str(&field.replace('"', "\"\""));
         out.push('"');
