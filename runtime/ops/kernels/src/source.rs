@@ -35,6 +35,10 @@ impl Header {
 
 /// What every kernel may use: dtypes and their conversions, vectors, reductions of warps and blocks.
 const COMMON: Header = Header::new("common.cuh", include_str!("cu/common.cuh"));
+/// Copies to shared memory that go on while a kernel computes.
+pub(crate) const COPIES: Header = Header::new("copies.cuh", include_str!("cu/copies.cuh"));
+/// Means and sums of squared distances.
+pub(crate) const MOMENTS: Header = Header::new("moments.cuh", include_str!("cu/moments.cuh"));
 /// Products of a warp by tensor cores, and copies to shared memory.
 pub(crate) const MMA: Header = Header::new("mma.cuh", include_str!("cu/mma.cuh"));
 /// Asynchronous products of a warpgroup.

@@ -18,3 +18,28 @@ template <> __device__ __forceinline__ __nv_bfloat16 from_float<__nv_bfloat16>(f
 
 // N elements, loaded and stored by one instruction where they make up 16 bytes or less.
 template <typename T, int N> struct alignas(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) Vector { T at[N]; };
+
+template <bool FIRST, typename A, typename B> struct Choose { using Type = A; };
+template <typename A, typename B> struct Choose<false, A, B> { using Type = B; };
+
+__device__ __forceinline__ void store_words(void* to, uint4 x) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
+}
+__device__ __forceinline__ void store_words(void* to, uint2 x) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(x.x), "r"(x.y) : "memory");
+}
+
+// By instructions of 16 bytes, or by one of 8: the compiler takes some assignments apart into stores of their elements.
+template <typename T, int N> __device__ __forceinline__ void store_vector(T* to, const Vector<T, N>& vector) {
+  if constexpr (sizeof(vector) % 8 == 0) {
+    using Words = typename Choose<sizeof(vector) % 16 == 0, uint4, uint2>::Type;
+#pragma unroll
+    for (int at = 0; at < static_cast<int>(sizeof(vector) / sizeof(Words)); ++at) {
+      Words words;
+      memcpy(&words, reinterpret_cast<const char*>(&vector) + at * sizeof(Words), sizeof(Words));
+      store_words(reinterpret_cast<Words*>(to) + at, words);
+    }
+  } else {
+    *reinterpret_cast<Vector<T, N>*>(to) = vector;
+  }
+}

@@ -32,17 +32,6 @@ template <> __device__ __forceinline__ uint pack<__half>(float low, float high) 
   return both;
 }
 
-__device__ __forceinline__ uint shared_address(const void* at) { return static_cast<uint>(__cvta_generic_to_shared(at)); }
-
-// 16 bytes from global to shared memory, behind the kernel's back; zeros where `valid` is false.
-__device__ __forceinline__ void copy_async(uint to, const void* from, bool valid) {
-  const int bytes = valid ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-}
-__device__ __forceinline__ void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Waits until at most N of the groups that were committed are under way.
-template <int N> __device__ __forceinline__ void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
-
 // Four 8 x 8 matrices of 16-bit elements: lane L says where row L%8 of matrix L/8 starts.
 __device__ __forceinline__ void load_matrices(uint (&r)[4], uint from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"

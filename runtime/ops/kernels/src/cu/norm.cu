@@ -9,7 +9,7 @@
 // SILU               1: x is multiplied by silu(gate) before the norm; 2: behind it
 // WEIGHT, BIAS       1: by column; WEIGHT 2: its distance from one
 // MODULATED          1: times (1 + scale) plus shift, of the sample
-// QUANTIZED          1: y is divided by the scale that fits the row into RESULT
+// QUANTIZED          1: y is divided by the scale that fits the row into RESULT, eight bits of e4m3
 // TWO                1: a second tensor of rows, with a weight of its own, behind the first
 
 using T = ELEMENT;
@@ -17,24 +17,21 @@ using Y = RESULT;
 
 __device__ __forceinline__ float silu(float x) { return __fdividef(x, 1.f + __expf(-x)); }
 
+static_assert(!QUANTIZED || (!CENTRED && !BIAS && !MODULATED && SILU == 0), "a weight alone stands behind a quantized norm");
+
+// The greatest number of a quantized row.
+constexpr float MOST = 448.f;
+
 // What a column is weighed with: weight and bias, or the sample's scale and shift.
 struct Behind {
   Vector<T, W> weight, bias;
 };
 
-// How many numbers, their sum of squared distances from their mean, and that: merged as Chan, Golub and LeVeque (1979) do.
-struct Moments {
-  float many, mean, squares;
-};
-
-struct Pooled {
-  static __device__ __forceinline__ Moments neutral() { return {0.f, 0.f, 0.f}; }
-  __device__ __forceinline__ Moments operator()(Moments a, Moments b) const {
-    const float all = a.many + b.many, distance = b.mean - a.mean;
-    const float share = all > 0.f ? __fdividef(b.many, all) : 0.f;
-    return {all, fmaf(distance, share, a.mean), a.squares + fmaf(distance * distance, a.many * share, b.squares)};
-  }
-};
+template <typename E>
+__device__ __forceinline__ void store_columns(const Row& row, E* to, int column, const Vector<E, W>& vector) {
+  if constexpr (ALIGNED) store_vector(to + row.at + column, vector);
+  else row.store(to, column, vector);
+}
 
 struct Norm {
   const T *x, *residual, *gate, *weight, *bias, *scale, *shift;
@@ -101,21 +98,27 @@ struct Norm {
     }
   }
 
-  __device__ __forceinline__ void store(const Row& row, int column, const float (&values)[W], float divisor) const {
+  __device__ __forceinline__ void store(const Row& row, int column, const float (&values)[W]) const {
     Vector<Y, W> out;
     if constexpr (QUANTIZED) {
-      const Quotient quotient(divisor);
-      float codes[W];
-#pragma unroll
-      for (int lane = 0; lane < W; ++lane) codes[lane] = quotient(values[lane]);
-      Narrow<Y, true>::run(codes, out);
+      Narrow<Y, true>::run(values, out);
     } else {
 #pragma unroll
       for (int lane = 0; lane < W; ++lane) out.at[lane] = from_float<Y>(values[lane]);
     }
-    row.store(y, column, out);
+    store_columns(row, y, column, out);
   }
 };
+
+// How many columns of a row are a warp's, where a row's vectors are whole: its lanes hold neighbours, as many times as VECTORS.
+__device__ __forceinline__ int columns_of_lanes(const Row& row) {
+  constexpr int SPAN = LANES * W;
+  int many = 0;
+#pragma unroll
+  for (int v = 0; v < VECTORS; ++v)
+    many += min(max(row.columns - (row.column(v) - static_cast<int>(threadIdx.x % LANES) * W), 0), SPAN);
+  return many;
+}
 
 // Every vector of this thread: its number among those held, and its column.
 template <typename F> __device__ __forceinline__ void each(const Row& row, F f) {
@@ -170,11 +173,12 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
     float total = 0.f, many = 0.f;
     each(row, [&](int v, int column) {
       fetch(v, column);
-      many += ALIGNED ? W : min(column + W, row.columns) - max(column, 0);
+      if constexpr (LONG || !ALIGNED) many += min(column + W, row.columns) - max(column, 0);
 #pragma unroll
       for (int lane = 0; lane < W; ++lane) total += held[v][lane];
     });
-    many = over_lanes<LANES>(many, Sum());
+    if constexpr (LONG || !ALIGNED) many = over_lanes<LANES>(many, Sum());
+    else many = columns_of_lanes(row);
     mean = many > 0.f ? __fdividef(over_lanes<LANES>(total, Sum()), many) : 0.f;
     each(row, [&](int v, int column) {
       fetch(v, column);
@@ -196,35 +200,59 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
   }
   const float factor = EUCLIDEAN ? 1.f / fmaxf(sqrtf(squares), eps) : rsqrtf(squares / columns + eps);
 
-  const auto normalized = [&](int v, int column, float(&out)[W]) {
-    fetch(v, column);
-#pragma unroll
-    for (int lane = 0; lane < W; ++lane) out[lane] = (held[v][lane] - mean) * factor;
-    norm.behind(row, column, norm.of_column(row, column), out);
-  };
-  float divisor = 0.f;
-  if constexpr (QUANTIZED) {
-    float greatest = 0.f;
-    each(row, [&](int v, int column) {
-      float out[W];
-      normalized(v, column, out);
-#pragma unroll
-      for (int lane = 0; lane < W; ++lane)
-        if (ALIGNED || row.holds(column + lane)) greatest = fmaxf(greatest, fabsf(out[lane]));
-    });
-    divisor = over_row<1, false>(greatest, Greatest()) / 448.f;
-    if (exists && threadIdx.x % GROUP == 0 && (CLUSTER == 1 || cluster_rank() == 0)) scale_of_row[which] = divisor;
-  }
-  if (!exists) return;
-  each(row, [&](int v, int column) {
-    float out[W];
-    normalized(v, column, out);
-    norm.store(row, column, out, divisor);
+  const auto store_sums = [&](int v, int column) {
     if constexpr (RESIDUAL) {
       Vector<T, W> sums;
 #pragma unroll
       for (int lane = 0; lane < W; ++lane) sums.at[lane] = from_float<T>(held[v][lane]);
-      row.store(norm.sum, column, sums);
+      store_columns(row, norm.sum, column, sums);
     }
-  });
+  };
+  if constexpr (QUANTIZED) {
+    // The row is weighed, not normalized: what is the same for all of it cancels in the codes, and is in the scale.
+    const auto weighed = [&](int v, int column) {
+      fetch(v, column);
+      if (!LONG && exists) store_sums(v, column);
+      norm.behind(row, column, norm.of_column(row, column), held[v]);
+    };
+    float greatest = 0.f;
+    each(row, [&](int v, int column) {
+      weighed(v, column);
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane)
+        if (ALIGNED || row.holds(column + lane)) greatest = fmaxf(greatest, fabsf(held[v][lane]));
+    });
+    greatest = over_row<1, false>(greatest, Greatest());
+    if (!exists) return;
+    if (threadIdx.x % GROUP == 0 && (CLUSTER == 1 || cluster_rank() == 0)) scale_of_row[which] = greatest * factor / MOST;
+    // Numbers whose greatest one has no reciprocal are raised first.
+    constexpr float LEAST = 1e-30f, RAISED = 0x1p64f;
+    const float raised = greatest < LEAST ? RAISED : 1.f;
+    const float to_codes = greatest > 0.f ? MOST / (greatest * raised) : 0.f;
+    each(row, [&](int v, int column) {
+      if constexpr (LONG) {
+        fetch(v, column);
+        store_sums(v, column);
+        norm.behind(row, column, norm.of_column(row, column), held[v]);
+      }
+      if (greatest < LEAST) {
+#pragma unroll
+        for (int lane = 0; lane < W; ++lane) held[v][lane] *= raised;
+      }
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane) held[v][lane] *= to_codes;
+      norm.store(row, column, held[v]);
+    });
+  } else {
+    if (!exists) return;
+    each(row, [&](int v, int column) {
+      fetch(v, column);
+      float out[W];
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane) out[lane] = (held[v][lane] - mean) * factor;
+      norm.behind(row, column, norm.of_column(row, column), out);
+      norm.store(row, column, out);
+      store_sums(v, column);
+    });
+  }
 }

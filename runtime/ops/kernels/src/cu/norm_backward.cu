@@ -3,7 +3,9 @@
 // ELEMENT     of all tensors but the statistics
 // WIDTH       elements of a vector; it divides the columns
 // VECTORS     vectors of a row that a thread holds
-// GROUP       threads of a block, which takes TOGETHER rows after as many others
+// GROUP       threads that share a row: a warp, of which a block has ROWS, or a whole block
+// TOGETHER    rows that a group takes at a time
+// STAGES      how often TOGETHER rows are under way to shared memory or there
 // MIN_BLOCKS  blocks that a multiprocessor is to have registers for
 // CENTRED     1 for a layer norm, which has a mean and a bias
 //
@@ -19,8 +21,8 @@ struct Element {
       : h((to_float(x) - mean) * rstd), g(to_float(dy) * to_float(weight)) {}
 };
 
-__device__ __forceinline__ T gradient(const Element& e, float2 means, float rstd) {
-  return from_float<T>(rstd * (e.g - means.x - e.h * means.y));
+__device__ __forceinline__ T gradient(float h, float g, float2 means, float rstd) {
+  return from_float<T>(rstd * (g - means.x - h * means.y));
 }
 
 struct Both {
@@ -30,96 +32,151 @@ struct Both {
 
 #ifdef VECTORS
 
-extern "C" __global__ void __launch_bounds__(GROUP, MIN_BLOCKS)
+extern "C" __global__ void __launch_bounds__(GROUP * ROWS, MIN_BLOCKS)
 norm_backward(const T* dy, const T* x, const T* weight, const float* means, const float* rstds, T* dx,
               float* sums_of_weight, float* sums_of_bias, int columns, long long rows) {
-  __shared__ float2 of_warps[2][TOGETHER][GROUP / 32];
+  __shared__ float2 of_warps[2][TOGETHER][GROUP / 32];  // for groups of several warps
   Vector<T, W> weights[VECTORS];
-  float of_weight[VECTORS][W] = {}, of_bias[CENTRED ? VECTORS : 1][W] = {};
-  const int mine = threadIdx.x * W;
+  Vector<float, W> of_weight[VECTORS] = {}, of_bias[VECTORS] = {};
+  const int mine = threadIdx.x % GROUP * W;
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
     const int column = mine + v * GROUP * W;
     if (column < columns) weights[v] = *reinterpret_cast<const Vector<T, W>*>(weight + column);
   }
-  int slot = 0;
-  for (long long first = static_cast<long long>(blockIdx.x) * TOGETHER; first < rows;
-       first += static_cast<long long>(gridDim.x) * TOGETHER, slot ^= 1) {
-    // Several rows at a time: their loads are under way together, and one barrier serves all.
-    Vector<T, W> dys[TOGETHER][VECTORS], xs[TOGETHER][VECTORS];
-    float mean[TOGETHER], rstd[TOGETHER];
+  // Rows go to shared memory several stages ahead; a thread waits for what it copied itself, and reads that alone.
+  extern __shared__ __align__(16) unsigned char memory[];
+  Vector<T, W>* const stages = reinterpret_cast<Vector<T, W>*>(memory) + threadIdx.x;
+  constexpr int THREADS = GROUP * ROWS, OF_TENSOR = TOGETHER * VECTORS * THREADS, OF_STAGE = 2 * OF_TENSOR;
+  // What is computed for the sums is held for the gradient where a thread has the registers.
+  constexpr bool IS_HELD = TOGETHER * VECTORS * W <= 16 && THREADS * MIN_BLOCKS <= 512;
+  const auto request = [&](long long first, int stage) {
 #pragma unroll
     for (int r = 0; r < TOGETHER; ++r) {
 #pragma unroll
       for (int v = 0; v < VECTORS; ++v) {
         const int column = mine + v * GROUP * W;
         if (first + r < rows && column < columns) {
-          dys[r][v] = *reinterpret_cast<const Vector<T, W>*>(dy + (first + r) * columns + column);
-          xs[r][v] = *reinterpret_cast<const Vector<T, W>*>(x + (first + r) * columns + column);
+          Vector<T, W>* const to = stages + stage * OF_STAGE + (r * VECTORS + v) * THREADS;
+          copy_vector(to, dy + (first + r) * columns + column);
+          copy_vector(to + OF_TENSOR, x + (first + r) * columns + column);
         }
       }
-      mean[r] = CENTRED && first + r < rows ? means[first + r] : 0.f;
-      rstd[r] = first + r < rows ? rstds[first + r] : 0.f;
     }
+    copy_commit();
+  };
+  const long long step = static_cast<long long>(gridDim.x) * (ROWS * TOGETHER);
+  long long first = (static_cast<long long>(blockIdx.x) * ROWS + threadIdx.x / GROUP) * TOGETHER;
+  for (int ahead = 0; ahead < STAGES - 1; ++ahead) request(first + ahead * step, ahead);
+  // A row's statistics are loaded a turn ahead.
+  float mean[TOGETHER], rstd[TOGETHER], next_mean[TOGETHER], next_rstd[TOGETHER];
+  const auto load_statistics = [&](long long first) {
+#pragma unroll
+    for (int r = 0; r < TOGETHER; ++r) {
+      next_mean[r] = CENTRED && first + r < rows ? means[first + r] : 0.f;
+      next_rstd[r] = first + r < rows ? rstds[first + r] : 0.f;
+    }
+  };
+  load_statistics(first);
+  int slot = 0;
+  for (int stage = 0; first < rows; first += step, slot ^= 1, stage = stage + 1 < STAGES ? stage + 1 : 0) {
+    request(first + (STAGES - 1) * step, stage > 0 ? stage - 1 : STAGES - 1);
+#pragma unroll
+    for (int r = 0; r < TOGETHER; ++r) mean[r] = next_mean[r], rstd[r] = next_rstd[r];
+    load_statistics(first + step);
+    copy_wait<STAGES - 1>();
+    // Several rows at a time: one barrier serves all.
+    float hs[TOGETHER][VECTORS][W], gs[TOGETHER][VECTORS][W];
+    float2 of_rows[TOGETHER];
 #pragma unroll
     for (int r = 0; r < TOGETHER; ++r) {
       float2 sums = Both::neutral();
 #pragma unroll
       for (int v = 0; v < VECTORS; ++v) {
         if (first + r < rows && mine + v * GROUP * W < columns) {
+          const Vector<T, W>* const from = stages + stage * OF_STAGE + (r * VECTORS + v) * THREADS;
+          const auto dys = from[0], xs = from[OF_TENSOR];
 #pragma unroll
           for (int lane = 0; lane < W; ++lane) {
-            const Element e(xs[r][v].at[lane], dys[r][v].at[lane], weights[v].at[lane], mean[r], rstd[r]);
-            const float gradient_of = to_float(dys[r][v].at[lane]);
+            const Element e(xs.at[lane], dys.at[lane], weights[v].at[lane], mean[r], rstd[r]);
+            const float gradient_of = to_float(dys.at[lane]);
             if constexpr (CENTRED) {
               sums.x += e.g;
-              of_bias[v][lane] += gradient_of;
+              of_bias[v].at[lane] += gradient_of;
             }
             sums.y = fmaf(e.g, e.h, sums.y);
-            of_weight[v][lane] = fmaf(gradient_of, e.h, of_weight[v][lane]);
+            of_weight[v].at[lane] = fmaf(gradient_of, e.h, of_weight[v].at[lane]);
+            if constexpr (IS_HELD) hs[r][v][lane] = e.h, gs[r][v][lane] = e.g;
           }
         }
       }
       if constexpr (!CENTRED) sums.y = over_lanes<32>(sums.y, Sum());
       else sums = over_lanes<32>(sums, Both());
-      if (threadIdx.x % 32 == 0) of_warps[slot][r][threadIdx.x / 32] = sums;
+      of_rows[r] = sums;
+      if (GROUP > 32 && threadIdx.x % 32 == 0) of_warps[slot][r][threadIdx.x / 32] = sums;
     }
     // Two slots: a warp is at most one turn ahead of another.
-    __syncthreads();
+    if constexpr (GROUP > 32) __syncthreads();
 #pragma unroll
     for (int r = 0; r < TOGETHER; ++r) {
-      float2 sums = Both::neutral();
+      float2 sums = of_rows[r];
+      if constexpr (GROUP > 32) {
+        sums = Both::neutral();
 #pragma unroll
-      for (int warp = 0; warp < GROUP / 32; ++warp) sums = Both()(sums, of_warps[slot][r][warp]);
+        for (int warp = 0; warp < GROUP / 32; ++warp) sums = Both()(sums, of_warps[slot][r][warp]);
+      }
       const float2 of_row = {sums.x / columns, sums.y / columns};
 #pragma unroll
       for (int v = 0; v < VECTORS; ++v) {
         const int column = mine + v * GROUP * W;
         if (first + r < rows && column < columns) {
-          convert_anew(dys[r][v]);
-          convert_anew(xs[r][v]);
           Vector<T, W> out;
+          if constexpr (IS_HELD) {
 #pragma unroll
-          for (int lane = 0; lane < W; ++lane)
-            out.at[lane] =
-                gradient(Element(xs[r][v].at[lane], dys[r][v].at[lane], weights[v].at[lane], mean[r], rstd[r]), of_row, rstd[r]);
-          *reinterpret_cast<Vector<T, W>*>(dx + (first + r) * columns + column) = out;
+            for (int lane = 0; lane < W; ++lane) out.at[lane] = gradient(hs[r][v][lane], gs[r][v][lane], of_row, rstd[r]);
+          } else {
+            const Vector<T, W>* const from = stages + stage * OF_STAGE + (r * VECTORS + v) * THREADS;
+            const auto dys = from[0], xs = from[OF_TENSOR];
+#pragma unroll
+            for (int lane = 0; lane < W; ++lane) {
+              const Element e(xs.at[lane], dys.at[lane], weights[v].at[lane], mean[r], rstd[r]);
+              out.at[lane] = gradient(e.h, e.g, of_row, rstd[r]);
+            }
+          }
+          store_vector(dx + (first + r) * columns + column, out);
         }
       }
     }
   }
+  const auto publish = [&](const Vector<float, W>(&of)[VECTORS], float* to) {
+    if constexpr (ROWS > 1) {
+      // The block's warps have no row under way any more.
+      float* const shared = reinterpret_cast<float*>(memory);
+      __syncthreads();
 #pragma unroll
-  for (int v = 0; v < VECTORS; ++v) {
-    const int column = mine + v * GROUP * W;
-    if (column < columns) {
+      for (int v = 0; v < VECTORS; ++v) {
+        const int column = mine + v * GROUP * W;
+        if (column < columns)
+          *reinterpret_cast<Vector<float, W>*>(shared + threadIdx.x / GROUP * columns + column) = of[v];
+      }
+      __syncthreads();
+      for (int column = threadIdx.x; column < columns; column += THREADS) {
+        float sum = 0.f;
 #pragma unroll
-      for (int lane = 0; lane < W; ++lane) {
-        const long long at = static_cast<long long>(blockIdx.x) * columns + column + lane;
-        sums_of_weight[at] = of_weight[v][lane];
-        if constexpr (CENTRED) sums_of_bias[at] = of_bias[v][lane];
+        for (int row = 0; row < ROWS; ++row) sum += shared[row * columns + column];
+        to[static_cast<long long>(blockIdx.x) * columns + column] = sum;
+      }
+    } else {
+#pragma unroll
+      for (int v = 0; v < VECTORS; ++v) {
+        const int column = mine + v * GROUP * W;
+        if (column < columns) store_vector(to + static_cast<long long>(blockIdx.x) * columns + column, of[v]);
       }
     }
-  }
+  };
+  copy_wait<0>();
+  publish(of_weight, sums_of_weight);
+  if constexpr (CENTRED) publish(of_bias, sums_of_bias);
 }
 
 // The sums of `parts` rows of single precision, column by column: 32 columns and 32 parts a block, and the second tensor behind
@@ -132,6 +189,7 @@ join_columns(const float* first, const float* second, T* of_first, T* of_second,
   const float* from = is_second ? second : first;
   float sum = 0.f;
   if (column < columns)
+#pragma unroll 8
     for (int part = threadIdx.y; part < parts; part += 32) sum += from[static_cast<long long>(part) * columns + column];
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
@@ -155,9 +213,10 @@ gradient_of_rows(const T* dy, const T* x, const T* weight, const float* means, c
   }
   sums = over_block<1024, 0>(sums, Both());
   const float2 of_row = {sums.x / columns, sums.y / columns};
-  for (long long column = threadIdx.x; column < columns; column += 1024)
-    dx[start + column] =
-        gradient(Element(x[start + column], dy[start + column], weight[column], mean, rstd), of_row, rstd);
+  for (long long column = threadIdx.x; column < columns; column += 1024) {
+    const Element e(x[start + column], dy[start + column], weight[column], mean, rstd);
+    dx[start + column] = gradient(e.h, e.g, of_row, rstd);
+  }
 }
 
 // 32 columns a block, 32 parts of the rows.

@@ -23,8 +23,31 @@ __device__ __forceinline__ void normalized(const Vector<T, W>& in, T* to, float 
   Vector<T, W> out;
 #pragma unroll
   for (int lane = 0; lane < W; ++lane) out.at[lane] = from_float<T>(fmaf(to_float(in.at[lane]) - mean, scale, shift));
-  *reinterpret_cast<Vector<T, W>*>(to) = out;
+  store_vector(to, out);
 }
+
+// The moments of what a thread takes, by distances from a number amid its own: what the sums cancel is no more than what is
+// there.
+struct Taken {
+  float amid = 0.f, many = 0.f, sum = 0.f, squares = 0.f;
+  __device__ __forceinline__ void begin(const Vector<T, W>& first) {
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane) amid += to_float(first.at[lane]) * (1.f / W);
+  }
+  __device__ __forceinline__ void take(const Vector<T, W>& in) {
+    many += W;
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane) {
+      const float distance = to_float(in.at[lane]) - amid;
+      sum += distance;
+      squares = fmaf(distance, distance, squares);
+    }
+  }
+  __device__ __forceinline__ Moments moments() const {
+    const float apart = many > 0.f ? sum / many : 0.f;
+    return {many, amid + apart, fmaxf(squares - sum * apart, 0.f)};
+  }
+};
 
 // The share of the batch's statistics in the running ones; the variance's is that of a sample.
 __device__ __forceinline__ void run_on(float* mean, float* variance, long long channel, float momentum, float of_batch,
@@ -36,8 +59,21 @@ __device__ __forceinline__ void run_on(float* mean, float* variance, long long c
 
 #ifdef CLUSTER
 
-// The group's first channel is `group % kinds * channels`; with BY_SEGMENT each segment has one of its own. `magic` is 2^40 over
-// a segment's vectors, rounded up: a group that is held has less than 2^20 of them, by which quotients are exact.
+// The segments of a group, of `each` vectors. `magic` is 2^40 over that, rounded up: quotients are exact where the group's
+// vectors times those of a segment are no more than 2^40.
+struct Segments {
+  unsigned each;
+  long long stride, magic;
+  __device__ __forceinline__ unsigned segment_of(unsigned index) const { return static_cast<unsigned>(index * magic >> 40); }
+  // The first element of a vector of the group.
+  __device__ __forceinline__ long long place(unsigned index) const {
+    if constexpr (NEIGHBOURS) return static_cast<long long>(index) * W;
+    const unsigned segment = segment_of(index);
+    return segment * stride + static_cast<long long>(index - segment * each) * W;
+  }
+};
+
+// The group's first channel is `group % kinds * channels`; with BY_SEGMENT each segment has one of its own.
 extern "C" __global__ void IN_CLUSTERS __launch_bounds__(GROUP)
 normalize_groups(const T* x, T* y, const A* weight, const A* bias, float* running_mean, float* running_var,
                  long long group_stride, long long stride, int segments, int length, long long magic, int kinds,
@@ -48,45 +84,30 @@ normalize_groups(const T* x, T* y, const A* weight, const A* bias, float* runnin
   const unsigned which = blockIdx.x / CLUSTER, rank = CLUSTER > 1 ? cluster_rank() : 0;
   const T* from = x + which * group_stride;
   T* to = y + which * group_stride;
-  const unsigned each = length / W, all = each * segments;
+  const Segments of_group = {static_cast<unsigned>(length / W), stride, magic};
+  const unsigned all = of_group.each * segments;
   const unsigned share = (all + CLUSTER - 1) / CLUSTER, first = rank * share, last = min(all, first + share);
   const float count = static_cast<float>(static_cast<long long>(segments) * length);
-  constexpr int UNROLL = 8;
-  const auto segment_of = [&](unsigned index) { return static_cast<unsigned>(index * magic >> 40); };
-  const auto place = [&](unsigned index) {
-    if constexpr (NEIGHBOURS) return static_cast<long long>(index) * W;
-    const unsigned segment = segment_of(index);
-    return segment * stride + static_cast<long long>(index - segment * each) * W;
-  };
-  float sum = 0.f;
-  for (unsigned start = first + threadIdx.x; start < last; start += GROUP * UNROLL) {
-    Vector<T, W> in[UNROLL];
+  // The whole share is under way at once. A thread waits for the parts that it copied itself, one after the other.
+  constexpr int PARTS = 4;
+  const unsigned of_part = (last - first + GROUP * PARTS - 1) / (GROUP * PARTS) * GROUP;
 #pragma unroll
-    for (int u = 0; u < UNROLL; ++u) {
-      if (start + u * GROUP < last)
-        in[u] = *reinterpret_cast<const Vector<T, W>*>(from + place(start + u * GROUP));
-    }
-#pragma unroll
-    for (int u = 0; u < UNROLL; ++u) {
-      if (start + u * GROUP < last) {
-        held[start + u * GROUP - first] = in[u];
-#pragma unroll
-        for (int lane = 0; lane < W; ++lane) sum += to_float(in[u].at[lane]);
-      }
-    }
+  for (int part = 0; part < PARTS; ++part) {
+    const unsigned start = first + part * of_part, end = min(last, start + of_part);
+    for (unsigned index = start + threadIdx.x; index < end; index += GROUP) copy_vector(held + index - first, from + of_group.place(index));
+    copy_commit();
   }
-  const float mean = over_cluster<0, true>(over_block<GROUP, 0>(sum, Sum()), Sum()) / count;
-  // Each thread reads back what it held itself.
-  float squares = 0.f;
-  for (unsigned index = first + threadIdx.x; index < last; index += GROUP) {
-    const auto in = held[index - first];
+  Taken taken;
 #pragma unroll
-    for (int lane = 0; lane < W; ++lane) {
-      const float distance = to_float(in.at[lane]) - mean;
-      squares = fmaf(distance, distance, squares);
-    }
+  for (int part = 0; part < PARTS; ++part) {
+    copy_wait_of(PARTS - 1 - part);
+    const unsigned start = first + part * of_part, end = min(last, start + of_part);
+    if (part == 0 && start + threadIdx.x < end) taken.begin(held[threadIdx.x]);
+#pragma unroll 4
+    for (unsigned index = start + threadIdx.x; index < end; index += GROUP) taken.take(held[index - first]);
   }
-  const float variance = over_cluster<1, false>(over_block<GROUP, 1>(squares, Sum()), Sum()) / count;
+  const Moments moments = over_cluster<0, true>(over_block<GROUP, 0>(taken.moments(), Pooled()), Pooled());
+  const float mean = moments.mean, variance = moments.squares / count;
   const float factor = rsqrtf(variance + eps);
   const Affine affine = {weight, bias};
   const long long channel = static_cast<long long>(which % kinds) * channels;
@@ -95,8 +116,8 @@ normalize_groups(const T* x, T* y, const A* weight, const A* bias, float* runnin
   float2 of = affine.of(channel);
 #pragma unroll 4
   for (unsigned index = first + threadIdx.x; index < last; index += GROUP) {
-    if constexpr (BY_SEGMENT) of = affine.of(channel + segment_of(index));
-    normalized(held[index - first], to + place(index), mean, of.x * factor, of.y);
+    if constexpr (BY_SEGMENT) of = affine.of(channel + of_group.segment_of(index));
+    normalized(held[index - first], to + of_group.place(index), mean, of.x * factor, of.y);
   }
 }
 

@@ -8,7 +8,7 @@ use crate::ops::Planner;
 use crate::ops::elementwise::maybe;
 use crate::ops::gemm::extent;
 use crate::plan::{Arg, Plan};
-use crate::source::{ATTENTION, MMA, Source, WGMMA};
+use crate::source::{ATTENTION, COPIES, MMA, Source, WGMMA};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("AttentionFwdOp", dense),
@@ -75,7 +75,8 @@ impl Shape {
     /// What `file`, one of the kernels of attention, is specialised by.
     fn specialize(&self, file: Source) -> Source {
         let (key_pitch, value_pitch) = self.pitches();
-        file.with(MMA)
+        file.with(COPIES)
+            .with(MMA)
             .with(ATTENTION)
             .element("T", self.dtype)
             .define("HEAD", self.head)

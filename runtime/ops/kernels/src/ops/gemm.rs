@@ -6,7 +6,7 @@ use tileops_ops::{CheckedCall, DType, OpError};
 use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::plan::{Arg, Multiply, Plan, Where};
-use crate::source::MMA;
+use crate::source::{COPIES, MMA};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("MatmulFwdOp", matmul),
@@ -214,6 +214,7 @@ pub(crate) fn stream(
         _ => 4,
     };
     let source = source!("stream.cu")
+        .with(COPIES)
         .with(MMA)
         .element("T", dtype)
         .define("FORMAT", weights.format)

@@ -7,7 +7,7 @@ use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::gemm::{extent, size};
 use crate::plan::{Arg, Plan};
-use crate::source::{GROUPED, MMA, Source, WGMMA};
+use crate::source::{COPIES, GROUPED, MMA, Source, WGMMA};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("GroupedMatmulFwdOp", grouped),
@@ -125,6 +125,7 @@ impl Grouped {
                 .define("ALIGNED", u8::from(self.is_aligned()))
         };
         source
+            .with(COPIES)
             .with(MMA)
             .define("STORED", u8::from(self.is_transposed))
             .define("SUMMED", u8::from(self.is_summed))

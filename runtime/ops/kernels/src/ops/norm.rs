@@ -7,7 +7,7 @@ use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::rows::{Rows, blocks, lanes, size};
 use crate::plan::{Arg, Plan, Where};
-use crate::source::{NARROW, ROW, Source};
+use crate::source::{MOMENTS, NARROW, ROW, Source};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("RmsNormFwdOp", |call, gpu| {
@@ -155,6 +155,7 @@ impl Norm {
         let source = source!("norm.cu")
             .with(ROW)
             .with(NARROW)
+            .with(MOMENTS)
             .element("ELEMENT", dtype)
             .element("RESULT", call.dtype(self.y)?)
             .define("CENTRED", i32::from(self.centred))
@@ -174,9 +175,13 @@ impl Norm {
             .define("MODULATED", i32::from(self.modulated))
             .define("QUANTIZED", i32::from(self.row_scale))
             .define("TWO", i32::from(self.second.is_some()));
-        let (source, grid): (Source, Grid) = match Rows::new(all, self.columns, lanes(dtype), 4, gpu) {
+        // Where little is to be done for a row and much is loaded, more threads are faster than more vectors of each.
+        let is_gated = matches!(self.gate, Gate::Before | Gate::Behind);
+        let is_wide = !is_gated && (self.sum.is_none() || self.centred || self.row_scale);
+        let spread = if is_wide { Rows::wide } else { Rows::new };
+        let (source, grid): (Source, Grid) = match spread(all, self.columns, lanes(dtype), 4, gpu) {
             Some(rows) => {
-                // What is quantized is weighed twice, and columns that no vector divides are looked at one by one.
+                // Columns that no vector divides are looked at one by one, which takes registers.
                 let rows = if self.row_scale && self.columns % lanes(dtype) != 0 { rows.roomy() } else { rows };
                 (rows.define(source).define("LONG", 0), rows.grid(call.op())?)
             }

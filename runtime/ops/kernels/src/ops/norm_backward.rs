@@ -7,7 +7,7 @@ use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::rows::{blocks, dividing_lanes, lanes, size};
 use crate::plan::{Arg, Plan};
-use crate::source::ROW;
+use crate::source::{COPIES, ROW};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("RmsNormBwdOp", |call, gpu| backward(call, gpu, false)),
@@ -17,8 +17,14 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
 /// The most threads of a block.
 const MOST: i64 = 512;
 
-/// Threads of a multiprocessor at 64 registers each, and at about 100.
-const RESIDENT: (i64, i64) = (1024, 640);
+/// Rows of a block that takes a warp each.
+const WARPS: i64 = 8;
+
+/// Threads of a multiprocessor, at 128 registers each, so that the blocks and their sums are few; and at 72.
+const RESIDENT: (i64, i64) = (512, 896);
+
+/// Shared memory of a multiprocessor that rows on their way take.
+const SHARED_BYTES: i64 = 192 << 10;
 
 fn backward(call: &CheckedCall, gpu: &Gpu, centred: bool) -> Result<Plan, OpError> {
     let op = call.op();
@@ -30,6 +36,7 @@ fn backward(call: &CheckedCall, gpu: &Gpu, centred: bool) -> Result<Plan, OpErro
     let width = dividing_lanes(columns, lanes(dtype));
     let source = source!("norm_backward.cu")
         .with(ROW)
+        .with(COPIES)
         .element("ELEMENT", dtype)
         .define("WIDTH", width)
         .define("CENTRED", i32::from(centred));
@@ -38,8 +45,13 @@ fn backward(call: &CheckedCall, gpu: &Gpu, centred: bool) -> Result<Plan, OpErro
     let (dy, x, weight, rstd) = (Arg::Tensor("dy"), Arg::Tensor("x"), Arg::Tensor("weight"), Arg::Tensor("rstd"));
     let (dx, of_weight) = (Arg::Tensor("dx"), Arg::Tensor("dweight"));
     let needed = columns / width;
-    let vectors = if needed <= 256 { 1 } else { 2 };
-    let group = ((needed + vectors - 1) / vectors + 31) / 32 * 32;
+    // A warp holds sums of 24 columns a lane, twice where a bias has some.
+    let of_warp = (needed + 31) / 32;
+    let (vectors, group, in_block) = match () {
+        () if of_warp * width <= if centred { 24 } else { 32 } => (of_warp, 32, WARPS),
+        () if needed <= 256 => (1, (needed + 31) / 32 * 32, 1),
+        () => (2, ((needed + 1) / 2 + 31) / 32 * 32, 1),
+    };
     if group > MOST {
         let mut plan = Plan::new();
         if rows > 0 {
@@ -53,16 +65,24 @@ fn backward(call: &CheckedCall, gpu: &Gpu, centred: bool) -> Result<Plan, OpErro
     // Columns are less than a million here, by what a group takes.
     let columns_of_kernel = Arg::I32(columns as i32);
     // Rows whose vectors a thread holds at once: two vectors of each tensor.
-    let together = 2 / vectors;
-    // Two sums for each of two vectors take more registers.
-    let resident = if centred && vectors == 2 { RESIDENT.1 } else { RESIDENT.0 };
-    let at_once = (resident / group).max(1);
+    let together = if in_block > 1 { 1 } else { 2 / vectors };
+    let threads = group * in_block;
+    // What a block's warps wait for each other with, more blocks hide: a mean takes more of it.
+    let resident = if centred && in_block == 1 { RESIDENT.1 } else { RESIDENT.0 };
+    let at_once = (resident / threads).max(1);
+    let stage = 2 * together * vectors * threads * width * i64::from(dtype.bits()) / 8;
+    let stages = (SHARED_BYTES / (at_once * stage)).clamp(2, 4);
+    // Where a block's warps join their sums.
+    let shared = (stages * stage).max(if in_block > 1 { in_block * columns * 4 } else { 0 });
     let source = source
         .define("VECTORS", vectors)
         .define("GROUP", group)
+        .define("ROWS", in_block)
         .define("TOGETHER", together)
+        .define("STAGES", stages)
         .define("MIN_BLOCKS", at_once);
-    let parts = ((rows + together - 1) / together).min(i64::from(gpu.multiprocessors) * at_once);
+    let parts =
+        ((rows + together * in_block - 1) / (together * in_block)).min(i64::from(gpu.multiprocessors) * at_once);
     let mut plan = Plan::new();
     let bytes = usize::try_from(parts * columns * 4).unwrap_or(usize::MAX);
     let sums_of_weight = plan.scratch(bytes);
@@ -80,7 +100,8 @@ fn backward(call: &CheckedCall, gpu: &Gpu, centred: bool) -> Result<Plan, OpErro
             columns_of_kernel.clone(),
             Arg::I64(rows),
         ];
-        plan = plan.launch(source.clone(), "norm_backward", Grid::row(blocks(op, parts)?, group as u32), arguments);
+        let grid = Grid::row(blocks(op, parts)?, threads as u32).shared(shared as u32);
+        plan = plan.launch(source.clone(), "norm_backward", grid, arguments);
     }
     let tensors = if centred { 2 } else { 1 };
     let grid =

@@ -52,6 +52,16 @@ impl Rows {
     /// `rows` rows of `columns` elements, in vectors of `lanes` elements, of which a thread holds `most` where it has to.
     /// Nothing where they are too long for that.
     pub(crate) fn new(rows: i64, columns: i64, lanes: i64, most: i64, gpu: &Gpu) -> Option<Self> {
+        Rows::spread((rows, columns), lanes, most, false, gpu)
+    }
+
+    /// The same, with several vectors a thread also where rows are short, for kernels whose threads have much to do for a row
+    /// besides its elements.
+    pub(crate) fn wide(rows: i64, columns: i64, lanes: i64, most: i64, gpu: &Gpu) -> Option<Self> {
+        Rows::spread((rows, columns), lanes, most, true, gpu)
+    }
+
+    fn spread((rows, columns): (i64, i64), lanes: i64, most: i64, is_wide: bool, gpu: &Gpu) -> Option<Self> {
         let aligned = columns % lanes == 0;
         // A row that starts within a vector may touch one more.
         let needed = if aligned { columns / lanes } else { (columns + 2 * lanes - 2) / lanes };
@@ -62,8 +72,9 @@ impl Rows {
             return None;
         }
         if needed <= 32 {
-            let group = (needed.max(1) as u64).next_power_of_two() as i64;
-            return place(1, group, 256 / group, 1);
+            let vectors = if is_wide && needed >= 8 { 2 } else { 1 };
+            let group = ((needed + vectors - 1) / vectors).max(1).unsigned_abs().next_power_of_two() as i64;
+            return place(vectors, group, 256 / group, 1);
         }
         if needed <= 32 * most.min(4) {
             return place((needed + 31) / 32, 32, 8, 1);
@@ -79,7 +90,7 @@ impl Rows {
         }
         let threads = |vectors: i64| ((each(cluster) + vectors - 1) / vectors + 31) / 32 * 32;
         let vectors = match () {
-            () if threads(2) <= 256 => 2,
+            () if threads(2) <= 256 && !(is_wide && each(cluster) >= 256) => 2,
             () if threads(4) <= 512 => 4.min(most),
             () => most,
         };

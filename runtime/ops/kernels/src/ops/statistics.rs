@@ -8,7 +8,7 @@ use crate::ops::Planner;
 use crate::ops::reduction;
 use crate::ops::rows::{blocks, dividing_lanes, lanes, size};
 use crate::plan::{Arg, Plan};
-use crate::source::{ROW, Source};
+use crate::source::{COPIES, MOMENTS, ROW, Source};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("BatchNormFwdOp", batch_norm),
@@ -89,6 +89,8 @@ fn source(call: &CheckedCall, width: i64) -> Result<Source, OpError> {
     let affine = if call.present("weight")? { call.dtype("weight")? } else { DType::Float32 };
     Ok(source!("statistics.cu")
         .with(ROW)
+        .with(MOMENTS)
+        .with(COPIES)
         .element("ELEMENT", call.dtype("x")?)
         .element("AFFINE", affine)
         .define("WIDTH", width)
