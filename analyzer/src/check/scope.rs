@@ -141,7 +141,7 @@ impl Scope {
             let Some(item) = lets.get(position) else { continue };
             let Fact::Valid(formula, _) = &item.value else { continue };
             let mut kind = Inference::new(self, Position::Let, &formula.path, findings).value(&formula.expr);
-            if !kind.takes_part_in_types() || kind == Kind::None {
+            if !kind.can_be_let() {
                 let name = &item.name.value;
                 let message = format!("`{name}` is `{kind}`, and a `let` stands for something that types can read");
                 findings

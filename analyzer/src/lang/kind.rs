@@ -117,6 +117,11 @@ impl AdtTable {
 }
 
 impl Kind {
+    /// Whether a `let` can stand for such a value: one that types can read.
+    pub fn can_be_let(&self) -> bool {
+        self.takes_part_in_types() && *self != Kind::None
+    }
+
     /// Whether values of this kind take part in types. The others (numbers with fractions, free strings, opaque
     /// objects, and whatever holds one) may be read by refinements and by the roofline only.
     pub fn takes_part_in_types(&self) -> bool {

@@ -137,19 +137,20 @@ pub fn completions(db: &AnalysisDb, path: &str, offset: TextSize) -> Vec<Complet
     let starts_line = lead.trim_start_matches(['-', ' ']).is_empty();
     let open = closers(lead);
     let patch = |colon: &str, close: &str| format!("{}{MARK}{colon}{close}{}", &text[..start], &text[end..]);
+    // Each with whether the name stands as a key.
     let mut patched = Vec::new();
     if starts_line && !rest.trim_start().starts_with(':') {
-        patched.push(patch(":", ""));
+        patched.push((patch(":", ""), true));
     }
-    patched.push(patch("", ""));
+    patched.push((patch("", ""), false));
     if rest.trim().is_empty() && !open.is_empty() {
-        patched.push(patch("", &open));
+        patched.push((patch("", &open), false));
     }
     if let Some(quote) = open.get(..1).filter(|quote| matches!(*quote, "\"" | "'") && !rest.contains(*quote)) {
-        patched.push(patch("", quote));
+        patched.push((patch("", quote), false));
     }
     let mut best = Vec::new();
-    for text in patched {
+    for (text, as_key) in patched {
         let tree = parse_entry(&text);
         let broken = tree.findings.defects.iter().any(|defect| defect.code == &codes::YAML_SYNTAX);
         let mut work = Work {
@@ -162,7 +163,7 @@ pub fn completions(db: &AnalysisDb, path: &str, offset: TextSize) -> Vec<Complet
             bears_commas: true,
             beside: Vec::new(),
         };
-        work.complete(&text, &tree, size(start + 1));
+        work.complete(&text, &tree, size(start + 1), as_key);
         work.found.retain(|completion| completion.label != MARK);
         if !work.found.is_empty() {
             if !broken {
@@ -253,13 +254,14 @@ impl Work<'_> {
         self.found.last_mut()
     }
 
-    fn complete(&mut self, text: &str, tree: &EntryTree, at: TextSize) {
+    fn complete(&mut self, text: &str, tree: &EntryTree, at: TextSize, as_key: bool) {
         let parts = descend(&tree.value, root(self.site.kind, tree), at);
         match parts.last() {
             Some(&Part::Key { node, value, mapping, due }) if mentions_mark(node) => {
                 self.keys(text, mapping, due, value);
             }
-            Some(&Part::Value { node, due }) if mentions_mark(node) => {
+            // The colon of a key is none of a text of several lines.
+            Some(&Part::Value { node, due }) if mentions_mark(node) && !as_key => {
                 let beside = parts.iter().rev().find_map(|part| match part {
                     Part::Value { node, .. } => match &node.kind {
                         NodeKind::Sequence(items) => {

@@ -71,6 +71,7 @@ impl Probe<'_> {
         if let Some(kind) = kind {
             inference = inference.with_local(candidate.into(), kind);
         }
+        let mut is_let = true;
         if let Some(shape) = shape {
             inference.shape(&shape);
         }
@@ -87,11 +88,12 @@ impl Probe<'_> {
                 (_, Position::Dtype) => {
                     inference.dtype(&expr);
                 }
+                (_, Position::Let) => is_let = inference.value(&expr).can_be_let(),
                 _ => {
                     inference.value(&expr);
                 }
             }
         }
-        found.defects.len()
+        found.defects.len() + usize::from(!is_let)
     }
 }

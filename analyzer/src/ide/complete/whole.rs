@@ -6,8 +6,9 @@ use super::super::site::{Holds, Site};
 use super::expression::call_around;
 use super::{Completion, MARK};
 use crate::analysis::{EntryContext, judge, parse};
-use crate::check::{Scope, check_signature};
+use crate::check::{Scope, check_kinds, check_signature};
 use crate::defect::{Code, Findings, codes};
+use crate::roofline;
 use crate::syntax::Node;
 use crate::text::TextSize;
 
@@ -34,7 +35,7 @@ pub(super) fn is_held_against_more(holds: Holds, before: &str, text: &str, gener
 }
 
 /// More items than this are not tried: a place where so much can stand is held against little.
-const MOST: usize = 80;
+const MOST: usize = 128;
 
 /// Drops what is wrong for the entry; nothing, where that is so of everything. `text` is the entry's with the mark in it,
 /// and `node` the value that the mark stands in.
@@ -63,6 +64,8 @@ fn is_wrong(site: &Site<'_>, text: &str, node: &Node, item: &Completion) -> bool
         // The rows cost most, and what stands elsewhere is not held against them.
         let mut findings = Findings::default();
         let scope = Scope::of(&parsed.entry, &site.adts, &mut findings);
+        check_kinds(&parsed.entry, &scope, &mut findings);
+        roofline::check_formulas(&parsed.entry, &scope, &mut findings);
         check_signature(&parsed.entry, &scope, &site.adts, &mut findings);
         findings
     };

@@ -95,6 +95,15 @@ fn an_expression_takes_what_its_place_and_its_branch_do() {
     check(FLOPS, "\"sum(n $0 n in (M, K))\"", &["for"], &["and", "M"]);
     check(FLOPS, "\"M if $0 present(bias) else K\"", &["not"], &["and", "M"]);
     check(FLOPS, "\"pool.out(M, 3, 1, 0, 1, $0=True)\"", &["ceil_mode"], &["M", "k"]);
+    // A text of several lines has no key at the start of one.
+    check(FLOPS, ">-\n      $0 * M\n      + K", &["K", "bytes"], &["in", "if", "False"]);
+    // Types read no fractions, and so no `let` has one.
+    check("    inputs:", "    let: {P: \"$0 * K\"}\n    inputs:", &["M"], &["inf"]);
+    // What no dtype of the function's can equal is not compared.
+    let mixed = DEMO.replacen("float16 | bfloat16", "float16 | int32", 1);
+    let found = offered(&mixed.replacen("mode == 'tight' or M > 0", "present(bias) == ($0 == 'int32')", 1));
+    let has = |label: &str| found.iter().any(|item| item.label == label);
+    assert!(has("T") && !has("promote_int_to_float"), "{:?}", found.iter().map(|item| &item.label).collect::<Vec<_>>());
 }
 
 #[test]
