@@ -8,6 +8,7 @@
 // RESIDUAL           1: it is added to x, and the sum is stored
 // SILU               1: x is multiplied by silu(gate) before the norm; 2: behind it
 // WEIGHT, BIAS       1: by column; WEIGHT 2: its distance from one
+// FULL               1 where a row's threads hold no vectors beyond it
 // MODULATED          1: times (1 + scale) plus shift, of the sample
 // QUANTIZED          1: y is divided by the scale that fits the row into RESULT, eight bits of e4m3
 // TWO                1: a second tensor of rows, with a weight of its own, behind the first
@@ -22,9 +23,9 @@ static_assert(!QUANTIZED || (!CENTRED && !BIAS && !MODULATED && SILU == 0), "a w
 // The greatest number of a quantized row.
 constexpr float MOST = 448.f;
 
-// What a column is weighed with: weight and bias, or the sample's scale and shift.
+// What a column is weighed with: weight and bias, or the sample's scale and shift; and silu's gate behind the norm.
 struct Behind {
-  Vector<T, W> weight, bias;
+  Vector<T, W> weight, bias, gate;
 };
 
 template <typename E>
@@ -76,8 +77,16 @@ struct Norm {
     }
   }
 
-  // What becomes of the normalized columns.
-  __device__ __forceinline__ void behind(const Row& row, int column, const Behind& with, float (&out)[W]) const {
+  // What becomes of the normalized columns, which are `out` times `factor`.
+  __device__ __forceinline__ void behind(const Behind& with, float factor, float (&out)[W]) const {
+    if constexpr (MODULATED) {
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane)
+        out[lane] = fmaf(out[lane], fmaf(factor, to_float(with.weight.at[lane]), factor), to_float(with.bias.at[lane]));
+    } else {
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane) out[lane] *= factor;
+    }
     if constexpr (WEIGHT != 0) {
 #pragma unroll
       for (int lane = 0; lane < W; ++lane) out[lane] *= to_float(with.weight.at[lane]) + (WEIGHT == 2 ? 1.f : 0.f);
@@ -86,15 +95,9 @@ struct Norm {
 #pragma unroll
       for (int lane = 0; lane < W; ++lane) out[lane] += to_float(with.bias.at[lane]);
     }
-    if constexpr (MODULATED) {
-#pragma unroll
-      for (int lane = 0; lane < W; ++lane)
-        out[lane] = fmaf(out[lane], 1.f + to_float(with.weight.at[lane]), to_float(with.bias.at[lane]));
-    }
     if constexpr (SILU == 2) {
-      const auto gates = row.load(gate, column);
 #pragma unroll
-      for (int lane = 0; lane < W; ++lane) out[lane] *= silu(to_float(gates.at[lane]));
+      for (int lane = 0; lane < W; ++lane) out[lane] *= silu(to_float(with.gate.at[lane]));
     }
   }
 
@@ -113,6 +116,7 @@ struct Norm {
 // How many columns of a row are a warp's, where a row's vectors are whole: its lanes hold neighbours, as many times as VECTORS.
 __device__ __forceinline__ int columns_of_lanes(const Row& row) {
   constexpr int SPAN = LANES * W;
+  if constexpr (FULL) return VECTORS * SPAN;
   int many = 0;
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v)
@@ -128,7 +132,7 @@ template <typename F> __device__ __forceinline__ void each(const Row& row, F f) 
 #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
       const int column = row.column(v);
-      if (row.touches(column)) f(v, column);
+      if (FULL || row.touches(column)) f(v, column);
     }
   }
 }
@@ -165,7 +169,14 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
   const auto fetch = [&](int v, int column) {
     if constexpr (LONG) norm.fetch(row, column, held[v]);
   };
-  if constexpr (!LONG) each(row, [&](int v, int column) { norm.fetch(row, column, held[v]); });
+  // A gate behind the norm is a tensor of its own, and is under way with the row.
+  Vector<T, W> gates[VECTORS];
+  if constexpr (!LONG) {
+    each(row, [&](int v, int column) {
+      norm.fetch(row, column, held[v]);
+      if constexpr (SILU == 2) gates[v] = row.load(gate, column);
+    });
+  }
 
   float mean = 0.f, squares = 0.f;
   if constexpr (CENTRED) {
@@ -213,7 +224,7 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
     const auto weighed = [&](int v, int column) {
       fetch(v, column);
       if (!LONG && exists) store_sums(v, column);
-      norm.behind(row, column, norm.of_column(row, column), held[v]);
+      norm.behind(norm.of_column(row, column), 1.f, held[v]);
     };
     float greatest = 0.f;
     each(row, [&](int v, int column) {
@@ -233,7 +244,7 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
       if constexpr (LONG) {
         fetch(v, column);
         store_sums(v, column);
-        norm.behind(row, column, norm.of_column(row, column), held[v]);
+        norm.behind(norm.of_column(row, column), 1.f, held[v]);
       }
       if (greatest < LEAST) {
 #pragma unroll
@@ -249,8 +260,10 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
       fetch(v, column);
       float out[W];
 #pragma unroll
-      for (int lane = 0; lane < W; ++lane) out[lane] = (held[v][lane] - mean) * factor;
-      norm.behind(row, column, norm.of_column(row, column), out);
+      for (int lane = 0; lane < W; ++lane) out[lane] = held[v][lane] - mean;
+      Behind with = norm.of_column(row, column);
+      if constexpr (SILU == 2) with.gate = LONG ? row.load(gate, column) : gates[v];
+      norm.behind(with, factor, out);
       norm.store(row, column, out);
       store_sums(v, column);
     });

@@ -181,9 +181,13 @@ impl Norm {
         let spread = if is_wide { Rows::wide } else { Rows::new };
         let (source, grid): (Source, Grid) = match spread(all, self.columns, lanes(dtype), 4, gpu) {
             Some(rows) => {
-                // Columns that no vector divides are looked at one by one, which takes registers.
-                let rows = if self.row_scale && self.columns % lanes(dtype) != 0 { rows.roomy() } else { rows };
-                (rows.define(source).define("LONG", 0), rows.grid(call.op())?)
+                // Columns that no vector divides are looked at one by one, and a warp's row of a sum is loaded twice as wide.
+                let takes_more = match () {
+                    () if self.row_scale => self.columns % lanes(dtype) != 0,
+                    () => self.centred && self.sum.is_some() && rows.is_of_warp(),
+                };
+                let rows = if takes_more { rows.roomy() } else { rows };
+                (rows.define(source).define("FULL", i32::from(rows.is_full())).define("LONG", 0), rows.grid(call.op())?)
             }
             None => {
                 let source = source
@@ -194,6 +198,7 @@ impl Norm {
                     .define("CLUSTER", 1)
                     .define("ALIGNED", i32::from(self.columns % lanes(dtype) == 0))
                     .define("MIN_BLOCKS", 1)
+                    .define("FULL", 0)
                     .define("LONG", 1);
                 (source, Grid::row(blocks(call.op(), all)?, 1024))
             }

@@ -44,6 +44,7 @@ pub(crate) struct Rows {
     cluster: i64,
     aligned: bool,
     rows: i64,
+    columns: i64,
     /// Threads that a multiprocessor is to have registers for.
     threads_at_once: i64,
 }
@@ -66,7 +67,7 @@ impl Rows {
         // A row that starts within a vector may touch one more.
         let needed = if aligned { columns / lanes } else { (columns + 2 * lanes - 2) / lanes };
         let place = |vectors, group, in_block, cluster| {
-            Some(Rows { lanes, vectors, group, in_block, cluster, aligned, rows, threads_at_once: 1024 })
+            Some(Rows { lanes, vectors, group, in_block, cluster, aligned, rows, columns, threads_at_once: 1024 })
         };
         if i32::try_from(columns).is_err() {
             return None;
@@ -90,6 +91,7 @@ impl Rows {
         }
         let threads = |vectors: i64| ((each(cluster) + vectors - 1) / vectors + 31) / 32 * 32;
         let vectors = match () {
+            () if is_wide && each(cluster) >= 256 && each(cluster) % 128 != 0 && each(cluster) % 96 == 0 => 3.min(most),
             () if threads(2) <= 256 && !(is_wide && each(cluster) >= 256) => 2,
             () if threads(4) <= 512 => 4.min(most),
             () => most,
@@ -110,6 +112,7 @@ impl Rows {
             cluster: 1,
             aligned,
             rows,
+            columns,
             threads_at_once: 1024,
         })
     }
@@ -125,6 +128,7 @@ impl Rows {
             cluster: 1,
             aligned: columns % lanes == 0,
             rows,
+            columns,
             threads_at_once: 1024,
         };
         (chunk, (columns + 2 * lanes - 2) / lanes / (vectors * group) + 1)
@@ -133,6 +137,16 @@ impl Rows {
     /// The same for a kernel that needs up to 128 registers a thread, instead of 64.
     pub(crate) fn roomy(self) -> Self {
         Rows { threads_at_once: 512, ..self }
+    }
+
+    /// Whether the threads of a row hold no vectors beyond it.
+    pub(crate) fn is_full(&self) -> bool {
+        self.columns == self.lanes * self.vectors * self.group * self.cluster
+    }
+
+    /// Whether a whole warp has a row.
+    pub(crate) fn is_of_warp(&self) -> bool {
+        self.group == 32
     }
 
     /// What `row.cuh` needs to know.
