@@ -47,13 +47,21 @@ fn main() {
 /// Our manifest's files, and copies of them whose entries have names of their own.
 fn copies() -> Vec<(String, String)> {
     let own = support::texts(&support::root().join("manifest"));
-    let is_entry = |line: &&str| line.ends_with("Op:") && !line.starts_with([' ', '#']);
-    let entries: usize = own.iter().map(|(_, text)| text.lines().filter(is_entry).count()).sum();
+    let entries =
+        |text: &str| text.lines().filter(|line| line.ends_with("Op:") && !line.starts_with([' ', '#'])).count();
+    let entries: usize = own.iter().map(|(_, text)| entries(text)).sum();
     let mut files = own.clone();
     for copy in 1..ENTRIES.div_ceil(entries.max(1)) {
         for (path, text) in own.iter().filter(|(path, _)| !path.ends_with("types.yaml")) {
-            let renamed = text.replace("FwdOp", &format!("C{copy}FwdOp")).replace("BwdOp", &format!("C{copy}BwdOp"));
-            files.push((path.replace(".yaml", &format!("_c{copy}.yaml")), renamed));
+            // An op's name is a word that ends in `Op`, wherever it stands.
+            let words = text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()).map(|word| {
+                let name = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+                match name.strip_suffix("Op") {
+                    Some(stem) => format!("{stem}C{copy}Op{}", &word[name.len()..]),
+                    None => word.to_owned(),
+                }
+            });
+            files.push((path.replace(".yaml", &format!("_c{copy}.yaml")), words.collect()));
         }
     }
     files

@@ -8,8 +8,10 @@ mod roofline;
 mod stmt;
 mod tree;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 use tileops_analyzer::analysis::EntryAnalysis;
 
 use crate::EmittedFile;
@@ -26,8 +28,10 @@ const SUPPORT: &str = include_str!("support.py");
 pub(crate) fn emit(entries: &[(&str, &EntryAnalysis)]) -> Result<Vec<EmittedFile>, Vec<(String, String)>> {
     let mut families: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut problems = Vec::new();
-    for &(family, analysis) in entries {
-        match class(family, analysis) {
+    // Entries take the time, and none knows another.
+    let classes: Vec<_> = entries.par_iter().map(|&(family, analysis)| class(family, analysis)).collect();
+    for (&(family, analysis), class) in entries.iter().zip(classes) {
+        match class {
             Ok(text) => families.entry(family).or_default().push(text),
             Err(problem) => problems.push((analysis.entry.name.value.to_string(), problem)),
         }
@@ -39,9 +43,11 @@ pub(crate) fn emit(entries: &[(&str, &EntryAnalysis)]) -> Result<Vec<EmittedFile
         EmittedFile { path: "__init__.py".to_owned(), text: format!("{HEADER}\"\"\"The ops of the manifest.\"\"\"\n") },
         EmittedFile { path: "_tileops.py".to_owned(), text: format!("{HEADER}{SUPPORT}") },
     ];
-    for (family, classes) in families {
-        files.push(EmittedFile { path: format!("{family}.py"), text: module(family, &classes) });
-    }
+    files.par_extend(
+        families
+            .par_iter()
+            .map(|(family, classes)| EmittedFile { path: format!("{family}.py"), text: module(family, classes) }),
+    );
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
 }
@@ -92,7 +98,8 @@ const IMPORTS: &[&str] = &[
 
 fn module(family: &str, classes: &[String]) -> String {
     let body = classes.join("\n\n");
-    let used = words(&body);
+    let code = code(&body);
+    let used: FxHashSet<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
     let mut text =
         format!("{HEADER}\"\"\"The ops of the family `{family}`.\"\"\"\n\nfrom __future__ import annotations\n\n");
     if used.contains("Sequence") {
@@ -127,8 +134,8 @@ fn module(family: &str, classes: &[String]) -> String {
     text
 }
 
-/// The identifiers of the code in `text`; those of an f-string's replacement fields are code, the rest of a string is not.
-fn words(text: &str) -> BTreeSet<String> {
+/// What of `text` is code: what stands in strings is not, but for the replacement fields of f-strings.
+fn code(text: &str) -> String {
     let mut code = String::new();
     let (mut quoted, mut depth, mut escaped) = (false, 0_usize, false);
     for c in text.chars() {
@@ -148,7 +155,7 @@ fn words(text: &str) -> BTreeSet<String> {
             _ => {}
         }
     }
-    code.split(|c: char| !(c.is_alphanumeric() || c == '_')).map(str::to_owned).collect()
+    code
 }
 
 fn class(family: &str, analysis: &EntryAnalysis) -> Result<String, String> {
