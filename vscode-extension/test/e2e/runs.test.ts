@@ -88,8 +88,7 @@ describe('the rows of an entry', () => {
     use(path.join(workbench.folder, 'stand-in'));
     await workbench.tab('gemm.yaml').click();
     await workbench.goTo(line('MatmulFwdOp:'), 1);
-    await workbench.page.locator('.codelens-decoration a', { hasText: 'bench the rows' }).first().click();
-    const toast = await workbench.told('Benching the rows of MatmulFwdOp');
+    const toast = await workbench.lens('bench the rows', 'Benching the rows of MatmulFwdOp');
     await workbench.picture('benching');
     await toast.waitFor({ state: 'detached' });
     expect(started()).toEqual(['--manifest manifest --op MatmulFwdOp --out records/timed-MatmulFwdOp.jsonl']);
