@@ -154,12 +154,25 @@ export class Workbench {
     if (file !== undefined) await this.tab(path.basename(file)).waitFor();
   }
 
+  /** Opens the quick input by a key and writes into it; again, where it closed because the focus was still moving. */
+  private async asked(key: string, text: string): Promise<Locator> {
+    const input = this.page.locator('.quick-input-widget input');
+    for (let tries = 1; tries < 5; tries += 1) {
+      await this.page.keyboard.press(key);
+      const filled = await input.fill(text, { timeout: 5_000 }).then(
+        () => true,
+        () => false,
+      );
+      if (filled) return input;
+    }
+    await this.page.keyboard.press(key);
+    await input.fill(text);
+    return input;
+  }
+
   /** Opens a file of the workspace in the window that is there. */
   async show(file: string): Promise<void> {
-    await this.page.keyboard.press('Control+P');
-    const input = this.page.locator('.quick-input-widget input');
-    await input.waitFor();
-    await input.fill(file);
+    await this.asked('Control+P', file);
     // The list is refilled while the name is searched for: what Enter takes is the row that has the focus.
     await this.page.locator('.quick-input-list .monaco-list-row.focused', { hasText: path.basename(file) }).waitFor();
     await this.page.keyboard.press('Enter');
@@ -174,10 +187,7 @@ export class Workbench {
 
   /** Runs a command by its name, as a user does. */
   async command(name: string): Promise<void> {
-    await this.page.keyboard.press('F1');
-    const input = this.page.locator('.quick-input-widget input');
-    await input.waitFor();
-    await input.fill(`>${name}`);
+    await this.asked('F1', `>${name}`);
     await this.page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().click();
   }
 
@@ -207,10 +217,7 @@ export class Workbench {
 
   /** Puts the cursor at a line and a column, from one. */
   async goTo(line: number, column: number): Promise<void> {
-    await this.page.keyboard.press('Control+G');
-    const input = this.page.locator('.quick-input-widget input');
-    await input.waitFor();
-    await input.fill(`:${line}:${column}`);
+    const input = await this.asked('Control+G', `:${line}:${column}`);
     await this.page.keyboard.press('Enter');
     await input.waitFor({ state: 'hidden' });
     await this.page.locator('.statusbar-item', { hasText: `Ln ${line}, Col ${column}` }).waitFor();
