@@ -9,6 +9,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },
     bail: 0,
+    // A browser that shares two cores with the servers loses a click now and then; what fails thrice is a fault.
+    retry: 2,
     reporters: ['verbose'],
     disableConsoleIntercept: true,
   },
