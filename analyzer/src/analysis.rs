@@ -94,16 +94,22 @@ fn withdraw_unsure(read: &mut Findings, yaml: &Findings) {
 pub fn judge(parsed: &ParsedEntry, context: &EntryContext<'_>) -> EntryAnalysis {
     let ParsedEntry { entry, mut findings, comments } = parsed.clone();
     withdraw_fields(&entry, context.adts, &mut findings);
-    let scope = Scope::of(&entry, context.adts, &mut findings);
-    check_kinds(&entry, &scope, &mut findings);
-    roofline::check_formulas(&entry, &scope, &mut findings);
-    let checked = check_signature(&entry, &scope, context.adts, &mut findings);
+    let (scope, checked) = judge_declarations(&entry, context.adts, &mut findings);
     let plan = roofline::analyze(&entry, &checked, context.formulas, &mut findings);
     let calls = check_rows(&entry, &scope, &checked, &mut findings);
     findings.normalize();
     let has_forall = entry.signature.valid().is_none_or(|signature| !signature.forall.is_absent());
     merge_repeats(&mut findings, has_forall, entry.workloads.items().len());
     EntryAnalysis { entry, scope, checked, plan, calls, findings, comments }
+}
+
+/// Judges all of an entry but what its roofline comes to and its rows, which cost most.
+pub(crate) fn judge_declarations(entry: &Entry, adts: &AdtTable, findings: &mut Findings) -> (Scope, Checked) {
+    let scope = Scope::of(entry, adts, findings);
+    check_kinds(entry, &scope, findings);
+    roofline::check_formulas(entry, &scope, findings);
+    let checked = check_signature(entry, &scope, adts, findings);
+    (scope, checked)
 }
 
 /// Reads and judges the entry whose text is `chunk`.

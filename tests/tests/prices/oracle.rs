@@ -8,12 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use tileops_bench::rows::Manifest;
-use tileops_ops::generated::REGISTRY;
-
 use crate::manifest::{OURS, Row};
 use crate::python::PRICES;
 use crate::recount::{View, recount, recount_written};
+use crate::rust::for_each_row;
 
 #[test]
 fn bytes_are_what_a_recount_from_the_tensors_gives() {
@@ -47,25 +45,17 @@ fn bytes_are_what_a_recount_from_the_tensors_gives() {
 /// verdict on no other op.
 #[test]
 fn read_halves_are_what_a_recount_from_the_tensors_gives() {
-    let manifest = Manifest::read(&tileops_tests::root().join("manifest")).expect("our manifest is clean");
     let mut wrong = Vec::new();
-    let mut rows = 0;
-    for entry in manifest.entries() {
-        for call in entry.calls() {
-            rows += 1;
-            let (view, id) = (View::of(call), format!("{} {}", entry.op(), call.case_id));
-            let expected =
-                recount(entry.op(), &view).unwrap_or(view.every_tensor()) - recount_written(entry.op(), &view);
-            let op = entry.called(REGISTRY, call).unwrap_or_else(|error| panic!("{id}: {error}"));
-            match op.eval_roofline_read_bytes() {
-                Some(Ok(read)) if i128::try_from(read) == Ok(expected) => {}
-                Some(found) => wrong.push(format!("{id}: {found:?}, recounted {expected}")),
-                None => wrong.push(format!("{id}: no read half is declared")),
-            }
+    for_each_row(|id, name, call, op| {
+        let view = View::of(call);
+        let expected = recount(name, &view).unwrap_or(view.every_tensor()) - recount_written(name, &view);
+        match op.unwrap_or_else(|error| panic!("{id}: {error}")).eval_roofline_read_bytes() {
+            Some(Ok(read)) if i128::try_from(read) == Ok(expected) => {}
+            Some(found) => wrong.push(format!("{id}: {found:?}, recounted {expected}")),
+            None => wrong.push(format!("{id}: no read half is declared")),
         }
-    }
+    });
     assert!(wrong.is_empty(), "{} rows differ:\n{}", wrong.len(), wrong.join("\n"));
-    assert_eq!(rows, PRICES.len());
 }
 
 /// The analyzer's own preview of derived bytes is the first level's count.

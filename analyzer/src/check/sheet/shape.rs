@@ -10,7 +10,7 @@ use crate::lang::Kind;
 use crate::model::Pattern;
 
 impl Sheet {
-    pub(super) fn axes(&self, axes: &[Axis]) -> ShapeSheet {
+    fn axes(&self, axes: &[Axis]) -> ShapeSheet {
         let items: Arc<[AxisItem]> = axes
             .iter()
             .map(|axis| match axis {
@@ -87,7 +87,7 @@ impl Sheet {
     }
 
     /// Whether the points decide every scrutinee of an application; one that they do not is a defect.
-    pub(super) fn judge_scrutinees(
+    fn judge_scrutinees(
         &self,
         family: &families::FamilyFacts,
         scrutinees: &[Item],
@@ -140,7 +140,7 @@ impl Sheet {
     }
 
     /// Whether the argument is a bare name whose kind cannot be the formal's.
-    pub(super) fn is_plain_misfit(&self, expr: &Expr, formal: &Kind) -> bool {
+    fn is_plain_misfit(&self, expr: &Expr, formal: &Kind) -> bool {
         let Some(symbol) = expr.as_name().and_then(|n| self.sym(n)).map(|sym| &self.symbols[sym]) else { return false };
         match formal {
             Kind::Bool => !matches!(symbol.kind, Kind::Bool),

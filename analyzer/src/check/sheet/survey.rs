@@ -35,7 +35,7 @@ impl Survey {
 impl Sheet {
     /// Whether something inside is wrong, and whether, once it is mended, other names may be read there: not where a
     /// literal is at fault.
-    pub(super) fn faults(&self, range: TextRange) -> Survey {
+    fn faults(&self, range: TextRange) -> Survey {
         let mut survey = Survey::default();
         for (_, code) in self.errors.iter().filter(|(error, _)| range.contains_range(*error)) {
             survey.faulty = true;
@@ -84,11 +84,10 @@ impl Sheet {
             let mut read_nodes = Vec::new();
             if let Some(expr) = expr {
                 facts::reads(expr, &mut |read| {
-                    if let (Read::Value(name) | Read::Present(name), Some(&node)) = (read, node_of.get(read.name())) {
+                    if let (Read::Value(_) | Read::Present(_), Some(&node)) = (read, node_of.get(read.name())) {
                         let is_let = matches!(nodes[node].0, Node::Let(_));
                         // A `let` is read by value, a tensor by its presence.
                         if is_let == matches!(read, Read::Value(_)) && !read_nodes.contains(&node) {
-                            let _ = name;
                             read_nodes.push(node);
                         }
                     }
@@ -136,8 +135,7 @@ impl Sheet {
                 }
             }
         }
-        for (position, (node, expr)) in nodes.iter().enumerate().filter(|(position, _)| !reached[*position]) {
-            let _ = position;
+        for ((node, expr), _) in nodes.iter().zip(reached).filter(|(_, reached)| !reached) {
             match *node {
                 Node::Tensor(t) => {
                     self.cyclic.push(t);
@@ -156,7 +154,7 @@ impl Sheet {
         }
     }
 
-    pub(super) fn survey(&self, expr: &Expr) -> Survey {
+    fn survey(&self, expr: &Expr) -> Survey {
         let mut survey = Survey { broken: facts::has_error(expr), ..Survey::default() };
         facts::reads(expr, &mut |read| survey.union(&self.survey_read(read)));
         survey.union(&self.faults(expr.range));
@@ -169,7 +167,7 @@ impl Sheet {
         self.survey_read(read).open
     }
 
-    pub(super) fn survey_read(&self, read: Read<'_>) -> Survey {
+    fn survey_read(&self, read: Read<'_>) -> Survey {
         let mut survey = Survey::default();
         let name = read.name();
         let symbol = self.sym(name).map(|sym| &self.symbols[sym]);
@@ -266,12 +264,11 @@ impl Sheet {
         syms.into()
     }
 
-    pub(super) fn note(&self, read: Read<'_>, syms: &mut Vec<Sym>) {
-        if let (Read::Value(name) | Read::Field(name, _), Some(sym)) = (read, self.sym(read.name())) {
-            let _ = name;
-            if !syms.contains(&sym) {
-                syms.push(sym);
-            }
+    fn note(&self, read: Read<'_>, syms: &mut Vec<Sym>) {
+        if let (Read::Value(_) | Read::Field(..), Some(sym)) = (read, self.sym(read.name()))
+            && !syms.contains(&sym)
+        {
+            syms.push(sym);
         }
     }
 

@@ -5,10 +5,8 @@
 use super::super::site::{Holds, Site};
 use super::expression::call_around;
 use super::{Completion, MARK};
-use crate::analysis::{EntryContext, judge, parse};
-use crate::check::{Scope, check_kinds, check_signature};
+use crate::analysis::{EntryContext, judge, judge_declarations, parse};
 use crate::defect::{Code, Findings, codes};
-use crate::roofline;
 use crate::syntax::Node;
 use crate::text::TextSize;
 
@@ -61,12 +59,9 @@ fn is_wrong(site: &Site<'_>, text: &str, node: &Node, item: &Completion) -> bool
     let findings = if parsed.entry.workloads.range().contains(start) {
         judge(&parsed, &EntryContext { adts: &site.adts, formulas: site.db.formulas() }).findings
     } else {
-        // The rows cost most, and what stands elsewhere is not held against them.
+        // Nothing that stands elsewhere is held against the rows.
         let mut findings = Findings::default();
-        let scope = Scope::of(&parsed.entry, &site.adts, &mut findings);
-        check_kinds(&parsed.entry, &scope, &mut findings);
-        roofline::check_formulas(&parsed.entry, &scope, &mut findings);
-        check_signature(&parsed.entry, &scope, &site.adts, &mut findings);
+        judge_declarations(&parsed.entry, &site.adts, &mut findings);
         findings
     };
     findings

@@ -40,7 +40,7 @@ pub(super) fn bytes_if_present(call: &CheckedCall, name: &str) -> Result<Int, Op
 }
 
 /// The sum of the sizes of tensors that are passed.
-pub(super) fn bytes_of(call: &CheckedCall, names: &[&str]) -> Result<Int, OpError> {
+pub(crate) fn bytes_of(call: &CheckedCall, names: &[&str]) -> Result<Int, OpError> {
     names.iter().map(|name| call.bytes(name)).sum()
 }
 

@@ -25,6 +25,8 @@ mod rope;
 mod sampling;
 mod sparse;
 
+pub(crate) use counts::bytes_of;
+
 /// What a call costs: the price of its op, with the two directions of its traffic apart.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
