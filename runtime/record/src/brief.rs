@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 
 use crate::compact::Compact;
-use crate::form::{Fields, Form, refused};
+use crate::form::{Fields, Form};
 use crate::record::{Device, Record, SCHEMA, Timing};
 use crate::text::Text;
 
@@ -228,17 +228,19 @@ impl<'de> Visitor<'de> for Reader<'_> {
                 Keep::Schema => record.schema = map.next_value_seed(Same(&mut known.schema))?,
                 Keep::Op => record.op = map.next_value_seed(Same(&mut known.op))?,
                 Keep::Case => record.case = map.next_value_seed(Same(&mut known.case))?,
-                Keep::Family => record.family = map.next_value_seed(SameOrNull(&mut known.family))?,
-                Keep::Dtype => record.dtype = map.next_value_seed(SameOrNull(&mut known.dtype))?,
-                Keep::Peer => record.peer = map.next_value_seed(SameOrNull(&mut known.peer))?,
-                Keep::RoofKey => record.roof_key = map.next_value_seed(SameOrNull(&mut known.roof_key))?,
-                Keep::Flops => record.flops = map.next_value_seed(Whole)?,
-                Keep::Bytes => record.bytes = map.next_value_seed(Whole)?,
+                Keep::Family => record.family = map.next_value_seed(or_same(&mut known.family))?,
+                Keep::Dtype => record.dtype = map.next_value_seed(or_same(&mut known.dtype))?,
+                Keep::Peer => record.peer = map.next_value_seed(or_same(&mut known.peer))?,
+                Keep::RoofKey => record.roof_key = map.next_value_seed(or_same(&mut known.roof_key))?,
+                Keep::Flops => record.flops = map.next_value::<Option<u64>>()?.map(u128::from),
+                Keep::Bytes => record.bytes = map.next_value::<Option<u64>>()?.map(u128::from),
                 Keep::Timing => {
                     let seed = OfTiming { object: &forms.timing, known: known_timing, blank: blank_timing };
-                    record.timing = map.next_value_seed(seed)?;
+                    record.timing = map.next_value_seed(OrNull(seed))?;
                 }
-                Keep::Device => record.device = map.next_value_seed(OfDevice(&forms.device, &mut known.device))?,
+                Keep::Device => {
+                    record.device = map.next_value_seed(OrNull(OfDevice(&forms.device, &mut known.device)))?;
+                }
             }
             Ok(true)
         })?;
@@ -272,64 +274,39 @@ impl Visitor<'_> for Same<'_> {
     }
 }
 
-/// `null`, or a string.
-struct SameOrNull<'a>(&'a mut Option<Text>);
+/// `null`, or a string, which is the one before where it is equal.
+fn or_same(known: &mut Option<Text>) -> OrNull<Same<'_>> {
+    OrNull(Same(known.get_or_insert_default()))
+}
 
-impl<'de> DeserializeSeed<'de> for SameOrNull<'_> {
-    type Value = Option<Text>;
+/// `null`, or what the seed reads.
+struct OrNull<S>(S);
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Text>, D::Error> {
-        deserializer.deserialize_any(self)
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for OrNull<S> {
+    type Value = Option<S::Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_option(self)
     }
 }
 
-impl Visitor<'_> for SameOrNull<'_> {
-    type Value = Option<Text>;
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for OrNull<S> {
+    type Value = Option<S::Value>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string or null")
+        f.write_str("null, or a value")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Option<Text>, E> {
+    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
         Ok(None)
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Option<Text>, E> {
-        if self.0.as_deref() != Some(text) {
-            *self.0 = Some(text.into());
-        }
-        Ok(self.0.clone())
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        self.0.deserialize(deserializer).map(Some)
     }
 }
 
-/// `null`, or a count of 64 bits.
-struct Whole;
-
-impl<'de> DeserializeSeed<'de> for Whole {
-    type Value = Option<u128>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<u128>, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl Visitor<'_> for Whole {
-    type Value = Option<u128>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a count")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Option<u128>, E> {
-        Ok(None)
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Option<u128>, E> {
-        Ok(Some(value.into()))
-    }
-}
-
-/// `null`, or what is kept of a timing.
+/// What is kept of a timing.
 struct OfTiming<'a> {
     object: &'a Object<KeepTiming>,
     known: &'a mut Timing,
@@ -337,28 +314,24 @@ struct OfTiming<'a> {
 }
 
 impl<'de> DeserializeSeed<'de> for OfTiming<'_> {
-    type Value = Option<Box<Timing>>;
+    type Value = Box<Timing>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
+        deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for OfTiming<'_> {
-    type Value = Option<Box<Timing>>;
+    type Value = Box<Timing>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a timing")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let OfTiming { object, known, blank } = self;
         let mut timing = Box::new(blank.clone());
-        let seen = object.fields.read(&mut map, |at, map| {
+        object.fields.read_whole(&mut map, |at, map| {
             let Some(keep) = object.keep[at] else { return Ok(false) };
             match keep {
                 KeepTiming::Source => timing.source = map.next_value_seed(Same(&mut known.source))?,
@@ -367,52 +340,42 @@ impl<'de> Visitor<'de> for OfTiming<'_> {
             }
             Ok(true)
         })?;
-        if !object.fields.suffice(seen) {
-            return Err(refused());
-        }
-        Ok(Some(timing))
+        Ok(timing)
     }
 }
 
-/// `null`, or what is kept of a device.
+/// What is kept of a device.
 struct OfDevice<'a>(&'a Object<()>, &'a mut Option<Arc<Device>>);
 
 impl<'de> DeserializeSeed<'de> for OfDevice<'_> {
-    type Value = Option<Arc<Device>>;
+    type Value = Arc<Device>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
+        deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for OfDevice<'_> {
-    type Value = Option<Arc<Device>>;
+    type Value = Arc<Device>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a device")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let OfDevice(object, known) = self;
         let mut name = known.as_ref().map_or_else(Text::default, |device| device.name.clone());
-        let seen = object.fields.read(&mut map, |at, map| {
+        object.fields.read_whole(&mut map, |at, map| {
             if object.keep[at].is_none() {
                 return Ok(false);
             }
             map.next_value_seed(Same(&mut name))?;
             Ok(true)
         })?;
-        if !object.fields.suffice(seen) {
-            return Err(refused());
-        }
-        if known.as_ref().is_none_or(|device| device.name != name) {
-            *known = Some(Device { name, ..Device::default() }.into());
-        }
-        Ok(known.clone())
+        Ok(match known {
+            Some(device) if device.name == name => device.clone(),
+            _ => known.insert(Device { name, ..Device::default() }.into()).clone(),
+        })
     }
 }
 

@@ -157,8 +157,17 @@ impl<'de> Deserializer<'de> for &mut Compact<'de> {
         }
     }
 
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refused> {
+        if self.peek()? == b'n' {
+            self.word("null", ())?;
+            visitor.visit_none()
+        } else {
+            visitor.visit_some(self)
+        }
+    }
+
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
         newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
     }
 }
@@ -287,6 +296,18 @@ mod tests {
             assert_eq!(read(text), None, "{text}");
         }
         assert_eq!(read(&format!("{}{}", "[".repeat(101), "]".repeat(101))), None);
+    }
+
+    #[test]
+    fn what_may_be_null_is_read_as_serde_json_reads_it() {
+        for text in ["null", "7", "[null,1]", "nul", "nulls", "\"null\"", "-1"] {
+            let mut compact = Compact::new(text);
+            let one = Option::<u64>::deserialize(&mut compact).ok().filter(|_| compact.end().is_ok());
+            assert_eq!(one, serde_json::from_str::<Option<u64>>(text).ok(), "{text}");
+            let mut compact = Compact::new(text);
+            let list = Vec::<Option<u64>>::deserialize(&mut compact).ok().filter(|_| compact.end().is_ok());
+            assert_eq!(list, serde_json::from_str::<Vec<Option<u64>>>(text).ok(), "{text}");
+        }
     }
 
     proptest! {

@@ -147,10 +147,20 @@ impl Fields {
         }
         Ok(seen)
     }
+
+    /// As [`Fields::read`], of an object that has to have all that may not be absent.
+    pub(crate) fn read_whole<'de, A: MapAccess<'de>>(
+        &self,
+        map: &mut A,
+        take: impl FnMut(usize, &mut A) -> Result<bool, A::Error>,
+    ) -> Result<(), A::Error> {
+        let seen = self.read(map, take)?;
+        only(self.suffice(seen))
+    }
 }
 
 /// The error of what has another form. Nobody is shown it.
-pub(crate) fn refused<E: Error>() -> E {
+fn refused<E: Error>() -> E {
     E::custom("another form")
 }
 
@@ -242,10 +252,7 @@ impl<'de> Visitor<'de> for &Form {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         match self.there() {
-            Form::Fields(fields) => {
-                let seen = fields.read(&mut map, |_, _| Ok(false))?;
-                only(fields.suffice(seen))
-            }
+            Form::Fields(fields) => fields.read_whole(&mut map, |_, _| Ok(false)),
             Form::Object | Form::Any => {
                 while map.next_key_seed(&Form::Text)?.is_some() {
                     map.next_value_seed(&Form::Any)?;
