@@ -3,11 +3,14 @@
 //! Most of a line says how a row was made and measured: parameters, tensors, percentiles, clocks, the run. Whoever prices a
 //! million rows keeps none of it. It is checked all the same, so that a line that is no record is none for anybody.
 
+mod ending;
+
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 
+use self::ending::Ending;
 use crate::compact::Compact;
 use crate::form::{Fields, Form};
 use crate::record::{Device, Record, SCHEMA, Timing};
@@ -93,114 +96,59 @@ impl Forms {
     }
 }
 
-/// What the records before had: most of it the next one has, too.
+/// What is known of the lines before.
 #[derive(Debug, Default)]
 pub(crate) struct Before {
-    record: Record,
-    timing: Timing,
-    /// Of nothing, to begin with.
-    blank: (Record, Timing),
+    kept: Kept,
     ending: Ending,
 }
 
-/// How lines end: the device and the run, of which every record of a file says the same.
+/// What the records before had: most of it the next one has, too.
 #[derive(Debug, Default)]
-struct Ending {
-    /// From the comma before [`FIRST`] on; nothing where none is known.
-    text: String,
-    /// The record's fields that it states.
-    fields: u64,
-    device: Option<Arc<Device>>,
-    /// How many endings were tried that turned out to be of one line.
-    missed: u32,
-    /// A line without its ending, or an ending without its line, made an object again.
-    part: String,
+struct Kept {
+    record: Record,
+    timing: Timing,
+    /// Of nothing, and never changed: what a record and its timing begin as. A thread has one value of each text, and
+    /// finding that of the empty one costs more than cloning what has it.
+    blank: (Record, Timing),
 }
-
-/// How an ending begins: with the first field that is of the run and not of the row.
-const FIRST: &str = ",\"device\":{";
-/// After so many endings that did not return, none is looked for.
-const MISSES: u32 = 8;
 
 /// The record of a line, of which what is not priced is left out. Nothing where it has not quite the form that records are
 /// written in: whether it is one all the same is for [`Record`] to tell.
 pub(crate) fn parse(line: &[u8], before: &mut Before) -> Option<Record> {
     let line = std::str::from_utf8(line).ok()?;
     let forms = FORMS.as_ref()?;
-    let known = line.strip_suffix(&*before.ending.text).filter(|_| !before.ending.text.is_empty());
-    let record = match known {
-        Some(start) => {
-            let mut part = std::mem::take(&mut before.ending.part);
-            part.clear();
-            part.push_str(start);
-            part.push('}');
-            let read = object(&part, forms, before);
-            before.ending.part = part;
-            let (mut record, fields) = read?;
-            // The line's fields are those of its two parts. The first part has one at least, which the comma comes after.
-            if fields == 0
-                || fields & before.ending.fields != 0
-                || !forms.record.fields.suffice(fields | before.ending.fields)
-            {
-                return None;
-            }
-            record.device.clone_from(&before.ending.device);
-            record
-        }
+    let Before { kept, ending } = before;
+    let (record, fields) = match ending.start_of(line) {
+        Some(start) => ending.read(start, |text| object(text, forms, kept))?,
         None => {
-            let (record, fields) = object(line, forms, before)?;
-            if !forms.record.fields.suffice(fields) {
-                return None;
+            let read = object(line, forms, kept)?;
+            if forms.record.fields.suffice(read.1) {
+                ending.learn(line, |text| object(text, forms, kept));
             }
-            learn(line, forms, before);
-            record
+            read
         }
     };
-    (record.schema == *SCHEMA).then_some(record)
-}
-
-/// Remembers how a line that is a record ends.
-fn learn(line: &str, forms: &'static Forms, before: &mut Before) {
-    if before.ending.missed >= MISSES {
-        return;
-    }
-    before.ending.missed += 1;
-    before.ending.text.clear();
-    let Some((start, end)) = line.rfind(FIRST).map(|at| line.split_at(at)) else { return };
-    let mut part = std::mem::take(&mut before.ending.part);
-    // Both parts have to be objects: the text that an ending begins with may stand deeper, too.
-    part.clear();
-    part.push_str(start);
-    part.push('}');
-    let is_object = object(&part, forms, before).is_some();
-    part.clear();
-    part.push('{');
-    part.push_str(&end[1..]);
-    if let (true, Some((record, fields))) = (is_object, object(&part, forms, before)) {
-        before.ending.text.push_str(end);
-        before.ending.fields = fields;
-        before.ending.device = record.device;
-    }
-    before.ending.part = part;
+    (forms.record.fields.suffice(fields) && record.schema == *SCHEMA).then_some(record)
 }
 
 /// A text that is an object, and what is kept of the record's fields in it; which fields those are.
-fn object(text: &str, forms: &'static Forms, before: &mut Before) -> Option<(Record, u64)> {
+fn object(text: &str, forms: &'static Forms, kept: &mut Kept) -> Option<(Record, u64)> {
     let mut compact = Compact::new(text);
-    if let Ok(read) = (Reader { forms, before }).deserialize(&mut compact)
+    if let Ok(read) = (Reader { forms, kept }).deserialize(&mut compact)
         && compact.end().is_ok()
     {
         return Some(read);
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let read = Reader { forms, before }.deserialize(&mut deserializer).ok()?;
+    let read = Reader { forms, kept }.deserialize(&mut deserializer).ok()?;
     deserializer.end().ok()?;
     Some(read)
 }
 
 struct Reader<'a> {
     forms: &'static Forms,
-    before: &'a mut Before,
+    kept: &'a mut Kept,
 }
 
 impl<'de> DeserializeSeed<'de> for Reader<'_> {
@@ -219,8 +167,8 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let Reader { forms, before } = self;
-        let Before { record: known, timing: known_timing, blank: (blank, blank_timing), .. } = before;
+        let Reader { forms, kept } = self;
+        let Kept { record: known, timing: known_timing, blank: (blank, blank_timing) } = kept;
         let mut record = blank.clone();
         let fields = forms.record.fields.read(&mut map, |at, map| {
             let Some(keep) = forms.record.keep[at] else { return Ok(false) };
@@ -381,55 +329,181 @@ impl<'de> Visitor<'de> for OfDevice<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::read;
 
-    fn line(start: &str, device: &str) -> String {
-        format!(r#"{{{start},"device":{{"name":"{device}"}},"run":{{"tool":"bench"}}}}"#)
+    /// A record with a value of every kind, in every place.
+    fn full() -> Value {
+        json!({
+            "schema": SCHEMA, "op": "SoftmaxFwdOp", "case": "a", "family": "softmax", "dtype": "bfloat16", "peer": "torch",
+            "params": {"M": 1, "T": "bfloat16", "axes": [1, -1.5, null, true]},
+            "tensors": [{"name": "x", "dtype": "bfloat16", "shape": [4, 8], "strides": [-8, 1], "effect": "read", "note": 1}],
+            "flops": 64, "bytes": 128, "read_bytes": 64, "roof_key": "cuda_core.fp32", "entry_hash": "sha256:9d",
+            "data_terms": {"experts": [1, 2]}, "seed": 7,
+            "correctness": {"passed": true, "reference": "cpu-f64", "worst": 0.5, "atol": 1e-3, "rtol": 0, "note": []},
+            "failure": {"kind": "hung", "message": "no", "note": {}},
+            "timing": {"source": "cupti", "reason": "r", "device_busy_ns": 12.5, "p10_ns": 12, "p90_ns": 13.0,
+                "median_low_ns": 12.1, "median_high_ns": 12.9, "samples": 50, "excluded_copies_ns": 3, "kernels": 1,
+                "policy": {"l2": "read 256 MiB", "inputs": 4, "warmup": 10, "graph": false, "note": "n"},
+                "clocks": {"sm_mhz": 1980.0, "sm_min_mhz": 1, "sm_max_mhz": 2, "memory_mhz": 3201, "throttle": ["t"],
+                    "power_w": 600.5, "temperature_c": 40, "note": null}, "note": -1},
+            "device": {"name": "NVIDIA H200", "driver": "580", "cuda": "13.0", "compute_capability": "9.0",
+                "l2_bytes": 52428800, "uuid": "u", "note": 1e300},
+            "run": {"tool": "tileops-bench", "version": "0.1.0", "revision": "818fe99", "dirty": false,
+                "started": "2026-11-29T20:00:00Z", "command": ["a"], "libraries": {"torch": "2.9"}, "note": "n"},
+            "note": {"by": "me"},
+        })
+    }
+
+    /// Whether `value` has every property that `schema` states, and they theirs. `seen` gets the places of the schema.
+    fn holds(value: &Value, schema: &Value, root: &Value, at: &str, seen: &mut BTreeSet<String>) {
+        if let Some(Value::String(place)) = schema.get("$ref") {
+            let pointer = place.trim_start_matches('#');
+            return holds(value, root.pointer(pointer).expect(place), root, pointer, seen);
+        }
+        seen.insert(at.to_owned());
+        for schema in schema["anyOf"].as_array().into_iter().flatten().filter(|schema| schema["type"] != "null") {
+            holds(value, schema, root, at, seen);
+        }
+        if let Some(items) = schema.get("items") {
+            let first = value.get(0).unwrap_or_else(|| panic!("{at} holds nothing"));
+            holds(first, items, root, &format!("{at}/items"), seen);
+        }
+        for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+            let value = value.get(name).filter(|value| !value.is_null());
+            let value = value.unwrap_or_else(|| panic!("{at} has no {name}"));
+            holds(value, schema, root, &format!("{at}/properties/{name}"), seen);
+        }
     }
 
     #[test]
-    fn an_ending_is_read_once_and_stands_for_itself() {
-        let mut before = Before::default();
-        let row = |case: &str| format!(r#""schema":"{SCHEMA}","op":"A","case":"{case}","note":",\"device\":{{""#);
-        for (case, device) in [("a", "X"), ("b", "X"), ("c", "Y"), ("d", "Y")] {
-            let record = parse(line(&row(case), device).as_bytes(), &mut before).expect("a record");
-            assert_eq!((&*record.case, &*record.device.expect("a device").name), (case, device));
-            assert_eq!(before.ending.text, line("", device).trim_start_matches('{'));
+    fn the_full_record_has_every_field_of_the_schema() {
+        let schema = crate::json_schema();
+        let mut seen = BTreeSet::new();
+        holds(&full(), &schema, &schema, "", &mut seen);
+        let parts = schema["$defs"].as_object().expect("the parts of a record");
+        assert!(parts.len() > 5);
+        for name in parts.keys() {
+            assert!(seen.contains(&format!("/$defs/{name}")), "{name} is nowhere in {seen:?}");
         }
-        // What ends as the lines before did, and is no record.
-        for start in [
-            "",
-            &row("e")[1..],
-            &format!("{},", row("e")),
-            &format!(r#"{},"device":null"#, row("e")),
-            &format!(r#"{},"run":{{"tool":"x"}}"#, row("e")),
-            &format!(r#"{},"params":{{"a":1"#, row("e")),
-            &format!(r#"{}}}"#, row("e")),
-            &format!(r#"{},"note":""#, row("e")),
+    }
+
+    /// What the brief reader keeps of a record.
+    fn brief_of(record: Record) -> Record {
+        let timing = record.timing.map(|t| {
+            let (source, device_busy_ns, excluded_copies_ns) = (t.source, t.device_busy_ns, t.excluded_copies_ns);
+            Timing { source, device_busy_ns, excluded_copies_ns, ..Timing::default() }.into()
+        });
+        let device = record.device.map(|d| Device { name: d.name.clone(), ..Device::default() }.into());
+        let Record { schema, op, case, family, dtype, peer, flops, bytes, roof_key, .. } = record;
+        Record { schema, op, case, family, dtype, peer, flops, bytes, roof_key, timing, device, ..Record::default() }
+    }
+
+    #[test]
+    fn a_line_as_records_are_written_is_read_briefly() {
+        let mut before = Before::default();
+        for line in [full().to_string(), format!(r#" {{"op":"A","case":"a","schema":"{SCHEMA}"}} "#)] {
+            let whole = read::parse(line.as_bytes()).expect("a record");
+            let brief = parse(line.as_bytes(), &mut before).expect("a record, to the brief reader too");
+            assert_eq!(brief, brief_of(whole));
+        }
+    }
+
+    /// The places of a value: its own, and those of all that it holds.
+    fn places(value: &Value, at: &str, all: &mut Vec<String>) {
+        all.push(at.to_owned());
+        match value {
+            Value::Object(map) => map.iter().for_each(|(name, value)| places(value, &format!("{at}/{name}"), all)),
+            Value::Array(list) => {
+                list.iter().enumerate().for_each(|(index, value)| places(value, &format!("{at}/{index}"), all));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn what_is_no_record_is_none_to_the_brief_reader() {
+        let (mut before, usual) = (Before::default(), full().to_string());
+        let (mut lines, mut refused, mut taken, mut left) = (0, 0, 0, 0);
+        let mut judge = |line: &str| {
+            lines += 1;
+            // After lines of every kind, and after one that ends as most of them do.
+            let mut after_one = Before::default();
+            parse(usual.as_bytes(), &mut after_one).expect("a record");
+            for before in [&mut before, &mut after_one] {
+                match (read::parse(line.as_bytes()), parse(line.as_bytes(), before)) {
+                    (Ok(whole), Some(brief)) => {
+                        assert_eq!(brief, brief_of(whole), "{line}");
+                        taken += 1;
+                    }
+                    (Err(reason), Some(_)) => panic!("{reason}: {line}"),
+                    (Err(_), None) => refused += 1,
+                    (Ok(_), None) => left += 1,
+                }
+            }
+        };
+        let mut all = Vec::new();
+        places(&full(), "", &mut all);
+        for place in &all {
+            for value in [
+                json!(null),
+                json!(true),
+                json!(-1),
+                json!(1),
+                json!(1.5),
+                json!(1e300),
+                json!(u64::MAX),
+                json!("x"),
+                json!([]),
+                json!([1]),
+                json!([-1]),
+                json!(["x"]),
+                json!({}),
+                json!({"name": "x"}),
+            ] {
+                let mut record = full();
+                *record.pointer_mut(place).expect("its own place") = value;
+                judge(&record.to_string());
+            }
+            // Without it, and with it twice.
+            let Some((parent, name)) = place.rsplit_once('/') else { continue };
+            let mut record = full();
+            if let Some(Value::Object(map)) = record.pointer_mut(parent) {
+                let value = map.shift_remove(name).expect("its own place");
+                judge(&record.to_string());
+                let Some(Value::Object(map)) = record.pointer_mut(parent) else { continue };
+                map.insert("TWICE".to_owned(), value.clone());
+                map.insert(name.to_owned(), value);
+                judge(&record.to_string().replace("TWICE", name));
+            }
+        }
+        let line = full().to_string();
+        for end in 0..line.len() {
+            judge(&line[..end]);
+        }
+        for (from, to) in [
+            ("12.5", "1e999"),
+            ("1e300", "1e999"),
+            ("cupti", "\\ud800"),
+            ("\"me\"", "\"\\ud800\""),
+            ("64", "18446744073709551616"),
+            ("64", "064"),
+            ("64", "-0"),
+            ("\"op\"", "\"\\u006fp\""),
+            ("\"me\"", "\"\t\""),
+            (SCHEMA, "tileops.record/2"),
         ] {
-            let line = line(start, "Y");
-            assert!(line.ends_with(&before.ending.text), "{line}");
-            assert!(serde_json::from_str::<Record>(&line).is_err(), "{line}");
-            assert_eq!(parse(line.as_bytes(), &mut before), None, "{line}");
+            judge(&line.replacen(from, to, 1));
         }
-    }
-
-    #[test]
-    fn an_ending_that_states_everything_needs_a_beginning_all_the_same() {
-        let ending = format!(r#","device":{{"name":"X"}},"schema":"{SCHEMA}","op":"A","case":"a"}}"#);
-        let mut before = Before::default();
-        assert!(parse(format!(r#"{{"family":"f"{ending}"#).as_bytes(), &mut before).is_some());
-        assert_eq!(before.ending.text, ending);
-        assert_eq!(parse(format!("{{{ending}").as_bytes(), &mut before), None);
-    }
-
-    #[test]
-    fn endings_that_do_not_return_are_looked_for_no_more() {
-        let mut before = Before::default();
-        for n in 0..2 * MISSES {
-            let line = line(&format!(r#""schema":"{SCHEMA}","op":"A","case":"a""#), &n.to_string());
-            assert!(parse(line.as_bytes(), &mut before).is_some());
-        }
-        assert_eq!(before.ending.missed, MISSES);
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        judge(&line.replace("\"me\"", &deep));
+        judge(&format!("{line} {line}"));
+        assert!(refused > 1_000 && refused < 2 * lines, "{refused} of {lines}");
+        // Few records are written so that only the full reader takes them.
+        assert!(taken > 1_000 && left < taken / 20, "{taken}, and {left} not");
     }
 }
