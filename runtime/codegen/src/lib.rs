@@ -3,6 +3,7 @@
 //! Everything is decided in the analyzer's plans. Emission prints them as arithmetic: no expression, no map of names and
 //! no interpreter is left in what it writes.
 
+mod alternatives;
 mod layout;
 mod python;
 mod rust;

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use tileops_analyzer::analysis::EntryAnalysis;
-use tileops_analyzer::check::{Assignment, Point, SymbolRole};
+use tileops_analyzer::check::{Point, SymbolRole};
 use tileops_analyzer::eval::free_names;
 use tileops_analyzer::expr::{Axis, BinaryOp, Expr, ExprKind, Shape, ShapeKind};
-use tileops_analyzer::lang::Value;
 use tileops_analyzer::model::{Condition, Fact, ParamRole, Signature, Tensor};
 
 /// The most points that a method has branches for.
@@ -95,67 +94,6 @@ pub(crate) fn deciding(analysis: &EntryAnalysis, signature: &Signature) -> Vec<A
     names
 }
 
-/// What tells `alternatives` from the others of `all`, each of them what points say of one discriminant: a constructor's field
-/// that does not is left out.
-pub(crate) fn told_apart(alternatives: &[Vec<Assignment>], all: &[Vec<Assignment>]) -> Vec<Vec<Assignment>> {
-    let mut own = alternatives.to_vec();
-    let mut others: Vec<Vec<Assignment>> = all.iter().filter(|other| !own.contains(other)).cloned().collect();
-    let mut fields: Vec<(Arc<str>, Arc<str>)> = Vec::new();
-    for assignment in all.iter().flatten() {
-        if let Assignment::Constructor { constructor, fields: known } = assignment {
-            for (field, _) in known {
-                let field = (constructor.clone(), field.clone());
-                if !fields.contains(&field) {
-                    fields.push(field);
-                }
-            }
-        }
-    }
-    for field in &fields {
-        let (fewer, rest) = (without_field(&own, field), without_field(&others, field));
-        if rest.iter().all(|other| !fewer.contains(other)) {
-            (own, others) = (fewer, rest);
-        }
-    }
-    own
-}
-
-/// Of two bodies, the one under `if x` before the one under `if not x`: a reader takes a condition as it is.
-pub(crate) fn affirmed_first<T>(bodies: &mut [(Vec<Vec<Assignment>>, T)]) {
-    let says = |alternatives: &[Vec<Assignment>]| match alternatives {
-        [own] => match own.as_slice() {
-            [Assignment::Present(says) | Assignment::Value(Value::Bool(says))] => Some(*says),
-            _ => None,
-        },
-        _ => None,
-    };
-    if let [(first, _), (second, _)] = &*bodies
-        && says(first) == Some(false)
-        && says(second) == Some(true)
-    {
-        bodies.swap(0, 1);
-    }
-}
-
-/// The alternatives without a constructor's field, each once.
-fn without_field(alternatives: &[Vec<Assignment>], (of, dropped): &(Arc<str>, Arc<str>)) -> Vec<Vec<Assignment>> {
-    let mut found: Vec<Vec<Assignment>> = Vec::new();
-    for alternative in alternatives {
-        let mut alternative = alternative.clone();
-        for assignment in &mut alternative {
-            if let Assignment::Constructor { constructor, fields } = assignment
-                && constructor == of
-            {
-                fields.retain(|(field, _)| field != dropped);
-            }
-        }
-        if !found.contains(&alternative) {
-            found.push(alternative);
-        }
-    }
-    found
-}
-
 /// Whether an operation in `expr` has arguments at which it has no value.
 pub(crate) fn can_fail(expr: &Expr) -> bool {
     const TOTAL: &[&str] = &[
@@ -185,37 +123,4 @@ pub(crate) fn can_fail(expr: &Expr) -> bool {
         expr.for_each_child(&mut |child| open.push(child));
     }
     false
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rows(constructor: &str, fields: &[(&str, &str)]) -> Vec<Assignment> {
-        let fields = fields.iter().map(|(name, value)| (Arc::from(*name), Value::Str(Arc::from(*value)))).collect();
-        vec![Assignment::Constructor { constructor: constructor.into(), fields }]
-    }
-
-    #[test]
-    fn a_field_that_tells_nothing_apart_is_left_out() {
-        let packed = |by: &str, order: &str| rows("packed", &[("by", by), ("order", order)]);
-        let all =
-            [packed("row", "up"), packed("row", "down"), packed("end", "up"), packed("end", "down"), rows("slab", &[])];
-        assert_eq!(told_apart(&all[..4], &all), [rows("packed", &[])]);
-        assert_eq!(told_apart(&all[..2], &all), [rows("packed", &[("by", "row")])]);
-        assert_eq!(told_apart(&[all[0].clone(), all[2].clone()], &all), [rows("packed", &[("order", "up")])]);
-        assert_eq!(told_apart(&[all[0].clone(), all[3].clone()], &all), [all[0].clone(), all[3].clone()]);
-        assert_eq!(told_apart(&all[4..], &all), [rows("slab", &[])]);
-    }
-
-    #[test]
-    fn what_is_affirmed_stands_first() {
-        let present = |is: bool| vec![vec![Assignment::Present(is)]];
-        let mut two = [(present(false), "without"), (present(true), "with")];
-        affirmed_first(&mut two);
-        assert_eq!(two.map(|(_, body)| body), ["with", "without"]);
-        let mut kept = [(present(false), "without"), (vec![rows("packed", &[])], "packed")];
-        affirmed_first(&mut kept);
-        assert_eq!(kept.map(|(_, body)| body), ["without", "packed"]);
-    }
 }

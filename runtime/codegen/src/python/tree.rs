@@ -1,18 +1,16 @@
 //! Bodies that differ between points, as nested conditions over what decides between them.
 
-use std::sync::Arc;
-
-use tileops_analyzer::check::{Assignment, Point};
+use tileops_analyzer::check::Assignment;
 use tileops_analyzer::lang::Value;
 
 use super::expr::{Printer, string};
 use super::outline::enclosed;
 use super::stmt::Stmt;
+use crate::alternatives::{self, Parts, merged, parted};
 use crate::layout::Doc;
-use crate::shared::{affirmed_first, told_apart};
 
 /// One body a point, each point with the same names.
-pub(crate) type Arms = Vec<(Point, Vec<Stmt>)>;
+pub(crate) type Arms = alternatives::Arms<Stmt>;
 
 /// The statements that run the body of the point that holds. What every body does stands once, and only what is between
 /// follows conditions: those read parameters and arguments alone, which no statement changes.
@@ -46,78 +44,19 @@ pub(crate) fn branches(arms: Arms, printer: Printer<'_>) -> Vec<Stmt> {
     statements
 }
 
-fn of<'p>(point: &'p Point, name: &str) -> Vec<&'p Assignment> {
-    point.assignments.iter().filter(|(n, _)| &**n == name).map(|(_, a)| a).collect()
-}
-
-fn without(point: &Point, name: &str) -> Point {
-    Point { assignments: point.assignments.iter().filter(|(n, _)| &**n != name).cloned().collect() }
-}
-
 /// Bodies that share no statement, behind conditions.
 fn split(arms: Arms, printer: Printer<'_>) -> Vec<Stmt> {
-    if let Some(((_, first), others)) = arms.split_first()
-        && others.iter().all(|(_, body)| body == first)
-    {
-        return first.clone();
-    }
-    let mut names: Vec<Arc<str>> = Vec::new();
-    for (name, _) in arms.iter().flat_map(|(point, _)| &point.assignments) {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    let Some(name) = names.first().cloned() else {
-        // Points that nothing tells apart have one body.
-        return arms.into_iter().next().map(|(_, body)| body).unwrap_or_default();
+    let (name, groups) = match parted(arms) {
+        Parts::One(body) => return body,
+        Parts::By(name, groups) => (name, groups),
     };
-    // A name that the bodies do not follow is left out.
-    let rest: Arms = arms.iter().map(|(point, body)| (without(point, &name), body.clone())).collect();
-    let decides = rest
-        .iter()
-        .enumerate()
-        .any(|(at, (point, body))| rest.iter().skip(at + 1).any(|(other, theirs)| other == point && theirs != body));
-    if !decides {
-        let mut kept: Arms = Vec::new();
-        for arm in rest {
-            if !kept.contains(&arm) {
-                kept.push(arm);
-            }
-        }
-        return branches(kept, printer);
-    }
-    let mut groups: Vec<(Vec<Assignment>, Arms)> = Vec::new();
-    for ((point, _), arm) in arms.iter().zip(rest) {
-        let own: Vec<Assignment> = of(point, &name).into_iter().cloned().collect();
-        match groups.iter_mut().find(|(assignments, _)| *assignments == own) {
-            Some((_, arms)) => arms.push(arm),
-            None => groups.push((own, vec![arm])),
-        }
-    }
-    let all: Vec<Vec<Assignment>> = groups.iter().map(|(own, _)| own.clone()).collect();
-    // Of each body, the alternatives that lead to it.
-    let mut bodies: Vec<(Vec<Vec<Assignment>>, Vec<Stmt>)> = Vec::new();
-    for (own, arms) in groups {
-        let body = branches(arms, printer);
-        match bodies.iter_mut().find(|(_, known)| *known == body) {
-            Some((alternatives, _)) => alternatives.push(own),
-            None => bodies.push((vec![own], body)),
-        }
-    }
-    affirmed_first(&mut bodies);
-    // What needs nothing done stands last, where it need not be said.
-    bodies.sort_by_key(|(_, body)| body.is_empty());
-    let otherwise = if bodies.len() > 1 { bodies.pop().map(|(_, body)| body).unwrap_or_default() } else { Vec::new() };
-    bodies.retain(|(_, body)| !body.is_empty());
-    if bodies.is_empty() {
-        return otherwise;
-    }
+    let mut bodies = merged(groups.into_iter().map(|(own, arms)| (own, branches(arms, printer))).collect());
+    // Two bodies at least, since the name decides, of which only the last can be empty.
+    let otherwise = bodies.pop().map(|(_, body)| body).unwrap_or_default();
     let arms = bodies.into_iter().map(|(alternatives, body)| {
-        let alternatives = told_apart(&alternatives, &all);
         (condition(alternatives.iter().map(|own| tests(&name, own, printer)).collect()), body)
     });
-    let arms = arms.collect();
-    vec![Stmt::chain(arms, otherwise)]
+    vec![Stmt::chain(arms.collect(), otherwise)]
 }
 
 /// One of the alternatives holds: all of its conditions do.

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use tileops_analyzer::check::{Assignment, Point};
+use tileops_analyzer::check::Assignment;
 use tileops_analyzer::expr::Level;
 use tileops_analyzer::lang::Value;
 
 use super::expr::{HELD, Place, Printer, Ty, chain, type_of};
 use super::stmt::{Stmt, free_in, read_by, string};
+use crate::alternatives::{self, Parts, merged, of, parted};
 use crate::layout::{Doc, flat};
-use crate::shared::{affirmed_first, told_apart};
 
 /// One body a point, each point with the same names.
-pub(crate) type Arms = Vec<(Point, Vec<Stmt>)>;
+pub(crate) type Arms = alternatives::Arms<Stmt>;
 
 /// The statements that run the body of the point that holds. What every body does stands once; the rest follows
 /// conditions over what decides it, which bind what is read behind them. `tail` says that the bodies end in the value of
@@ -232,14 +232,6 @@ fn deciders(members: &[bool], classes: &[Vec<usize>]) -> Vec<usize> {
     kept
 }
 
-fn of<'p>(point: &'p Point, name: &str) -> Vec<&'p Assignment> {
-    point.assignments.iter().filter(|(n, _)| &**n == name).map(|(_, a)| a).collect()
-}
-
-fn without(point: &Point, name: &str) -> Point {
-    Point { assignments: point.assignments.iter().filter(|(n, _)| &**n != name).cloned().collect() }
-}
-
 /// Bodies behind conditions; what they end in is bound to `names`.
 fn split(
     arms: Arms,
@@ -247,70 +239,26 @@ fn split(
     names: Option<Vec<String>>,
     bound: &BTreeSet<String>,
 ) -> Result<Vec<Stmt>, String> {
-    let mut deciding: Vec<Arc<str>> = Vec::new();
-    for (name, _) in arms.iter().flat_map(|(point, _)| &point.assignments) {
-        if !deciding.contains(name) {
-            deciding.push(name.clone());
-        }
-    }
-    let tail = names.is_some();
-    let Some(name) = deciding.first().cloned() else {
-        // Points that nothing tells apart have one body.
-        return Ok(arms.into_iter().next().map(|(_, body)| body).unwrap_or_default());
+    let (name, groups) = match parted(arms) {
+        Parts::One(body) => return Ok(body),
+        Parts::By(name, groups) => (name, groups),
     };
-    // A name that the bodies do not follow is left out.
-    let rest: Arms = arms.iter().map(|(point, body)| (without(point, &name), body.clone())).collect();
-    let decides = rest
-        .iter()
-        .enumerate()
-        .any(|(at, (point, body))| rest.iter().skip(at + 1).any(|(other, theirs)| other == point && theirs != body));
-    if !decides {
-        let mut kept: Arms = Vec::new();
-        for arm in rest {
-            if !kept.contains(&arm) {
-                kept.push(arm);
-            }
-        }
-        return split(kept, printer, names, bound);
-    }
-    let mut groups: Vec<(Vec<Assignment>, Arms)> = Vec::new();
-    for ((point, _), arm) in arms.iter().zip(rest) {
-        let own: Vec<Assignment> = of(point, &name).into_iter().cloned().collect();
-        match groups.iter_mut().find(|(assignments, _)| *assignments == own) {
-            Some((_, arms)) => arms.push(arm),
-            None => groups.push((own, vec![arm])),
-        }
-    }
-    let all: Vec<Vec<Assignment>> = groups.iter().map(|(own, _)| own.clone()).collect();
-    let mut bodies: Vec<(Vec<Vec<Assignment>>, Vec<Stmt>)> = Vec::new();
-    for (own, arms) in groups {
-        let body = branches(arms, printer, tail, bound)?;
-        match bodies.iter_mut().find(|(_, known)| *known == body) {
-            Some((alternatives, _)) => alternatives.push(own),
-            None => bodies.push((vec![own], body)),
-        }
-    }
-    affirmed_first(&mut bodies);
-    let bodies = bodies.into_iter().map(|(alternatives, body)| {
-        let alternatives = told_apart(&alternatives, &all);
+    let tail = names.is_some();
+    let bodies = groups.into_iter().map(|(own, arms)| Ok((own, branches(arms, printer, tail, bound)?)));
+    let mut bodies = merged(bodies.collect::<Result<_, String>>()?);
+    // Two bodies at least, since the name decides, of which only the last can be empty.
+    let otherwise = bodies.pop().map(|(_, body)| body).filter(|body| !body.is_empty());
+    let arms = bodies.into_iter().map(|(alternatives, body)| {
         let tests = alternatives.iter().map(|own| test(&name, own, printer)).collect::<Result<Vec<Doc>, String>>()?;
-        Ok((tests, body))
+        let condition = match tests.as_slice() {
+            [one] => one.clone(),
+            _ => chain("||", tests),
+        };
+        Ok((Some(condition), body))
     });
-    let mut bodies: Vec<(Vec<Doc>, Vec<Stmt>)> = bodies.collect::<Result<_, String>>()?;
-    // What needs nothing done stands last, where it need not be said.
-    bodies.sort_by_key(|(_, body)| body.is_empty());
-    let count = bodies.len();
-    let arms =
-        bodies.into_iter().enumerate().filter(|(_, (_, body))| !body.is_empty()).map(|(position, (tests, body))| {
-            let condition = match tests.as_slice() {
-                _ if position + 1 == count && position > 0 => None,
-                [one] => Some(one.clone()),
-                tests => Some(chain("||", tests.to_vec())),
-            };
-            (condition, body)
-        });
-    let conditional = Stmt::If(arms.collect(), names.clone());
-    Ok(vec![conditional])
+    let mut arms = arms.collect::<Result<Conditions, String>>()?;
+    arms.extend(otherwise.map(|body| (None, body)));
+    Ok(vec![Stmt::If(arms, names)])
 }
 
 fn literal(value: &Value) -> Result<String, String> {
