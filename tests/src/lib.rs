@@ -22,12 +22,14 @@
 mod judge;
 mod markdown;
 mod marker;
+mod rows;
 
 use std::path::{Path, PathBuf};
 
 pub use judge::{Found, judge};
 pub use markdown::{Case, File, cases, fenced_files};
 pub use marker::{Expected, Marked, Severity, strip};
+pub use rows::with_rows;
 
 /// The workspace's root.
 pub fn root() -> PathBuf {

@@ -4,7 +4,6 @@
 //! `TILEOPS_REQUIRE_GPU` makes the absence of a GPU an error; `TILEOPS_EDGES` keeps the manifest of these rows in a folder.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,33 +20,7 @@ fn write(folder: &Path) {
         rows.entry(op).or_default().push(row);
     }
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifest");
-    for file in std::fs::read_dir(manifest).expect("the manifest is there").map(|file| file.expect("it is readable")) {
-        let text = std::fs::read_to_string(file.path()).expect("it is text");
-        let mut kept = String::new();
-        let mut of_entry = None;
-        let mut in_rows = false;
-        for line in text.lines() {
-            if !line.starts_with([' ', '#']) && !line.is_empty() {
-                of_entry = line.strip_suffix(':').and_then(|op| rows.remove(op));
-            }
-            let Some(own) = &of_entry else { continue };
-            in_rows = if line == "  workloads:" { true } else { in_rows && line.starts_with("  - ") };
-            match line {
-                "  workloads:" => {
-                    kept.push_str("  workloads:\n");
-                    own.iter().for_each(|row| _ = writeln!(kept, "  - {row}"));
-                }
-                // Rows at the edges need not pass and omit each tensor.
-                "  status: implemented" => kept.push_str("  status: spec-only\n"),
-                line if in_rows || line.starts_with('#') => _ = line,
-                line => _ = writeln!(kept, "{line}"),
-            }
-        }
-        if !kept.is_empty() {
-            std::fs::write(folder.join(file.file_name()), kept).expect("the folder takes files");
-        }
-    }
-    assert!(rows.is_empty(), "the manifest has no {:?}", rows.keys());
+    tileops_tests::with_rows(&manifest, folder, &rows).expect("the manifest has these ops");
 }
 
 /// A folder with the manifest of these rows.
