@@ -1,8 +1,5 @@
 //! Texts laid out in lines.
 
-/// The longest line of Python, where a line can be broken at all.
-pub(crate) const WIDTH: usize = 100;
-
 /// A text that can be broken at some of its places.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Doc {

@@ -397,14 +397,14 @@ impl Arm<'_> {
             let text = flat(&doc);
             return (doc, text);
         }
-        let assign = Stmt::Simple(self.printer.statement(prefix, expr, ""));
+        let assign = Stmt::Simple(self.printer.statement(prefix, expr));
         self.body.push(declared(path, assign, can_fail(expr)));
         (Doc::text("expected"), "expected".to_owned())
     }
 
     fn bind_let(&mut self, name: &Arc<str>, value: &Expr) {
         let path = format!("signature.let.{name}");
-        let assign = Stmt::Simple(self.printer.statement(&format!("{} = ", identifier(name)), value, ""));
+        let assign = Stmt::Simple(self.printer.statement(&format!("{} = ", identifier(name)), value));
         self.body.push(declared(&path, assign, can_fail(value)));
         self.known.push(name.clone());
     }

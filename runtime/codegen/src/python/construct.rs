@@ -6,7 +6,7 @@ use tileops_analyzer::lang::Kind;
 use tileops_analyzer::model::{Condition, Fact, ParamRole};
 
 use super::expr::{Place, Printer, attribute, braced, string, value};
-use super::outline::enclosed;
+use super::outline::{Outline, enclosed, joined};
 use super::stmt::Stmt;
 use super::{header, refuse};
 use crate::layout::{Doc, flat};
@@ -114,10 +114,7 @@ fn checks(name: &str, kind: &Kind) -> Result<Vec<Stmt>, String> {
                 let fields = constructor
                     .fields
                     .iter()
-                    .map(|field| {
-                        let test = flat(&either(predicate("v", &field.kind)?.0));
-                        Ok(Doc::text(format!("{}: lambda v: {test}", string(&field.name))))
-                    })
+                    .map(|field| Ok(Doc::text(format!("{}: {}", string(&field.name), lambda(&field.kind)?))))
                     .collect::<Result<Vec<Doc>, String>>()?;
                 let python = string(constructor.python.as_deref().unwrap_or_default());
                 Ok(Doc::Cat(vec![
@@ -175,29 +172,32 @@ fn violation(place: &str, kind: &Kind) -> Result<Option<Doc>, String> {
     if *kind == Kind::None {
         return Ok(Some(Doc::text(format!("{place} is not None"))));
     }
-    let (tests, loose) = predicate(place, kind)?;
-    let holds = if loose { enclosed(either(tests.clone())) } else { either(tests.clone()) };
-    Ok((!tests.is_empty()).then(|| Doc::Cat(vec![Doc::text("not "), holds])))
+    let tests = predicate(place, kind)?;
+    if tests.is_empty() {
+        return Ok(None);
+    }
+    let holds = joined(tests, "or");
+    let holds = if Outline::of(&holds).is_loose() { enclosed(holds) } else { holds };
+    Ok(Some(Doc::Cat(vec![Doc::text("not "), holds])))
 }
 
-/// The conditions of which one holds where `place` holds a value of `kind`, and whether a `not` needs parentheses around
-/// them. None where every value is one.
-fn predicate(place: &str, kind: &Kind) -> Result<(Vec<Doc>, bool), String> {
-    let simple = |text: String| Ok((vec![Doc::text(text)], false));
+/// The conditions of which one holds where `place` holds a value of `kind`. None where every value is one.
+fn predicate(place: &str, kind: &Kind) -> Result<Vec<Doc>, String> {
+    let simple = |text: String| Ok(vec![Doc::text(text)]);
     match kind {
         Kind::Dim => simple(format!("is_dim({place})")),
         Kind::Int => simple(format!("is_int({place})")),
         Kind::Bool => simple(format!("is_bool({place})")),
         Kind::Float => simple(format!("is_float({place})")),
         Kind::Str => simple(format!("is_str({place})")),
-        Kind::None => Ok((vec![Doc::text(format!("{place} is None"))], true)),
+        Kind::None => simple(format!("{place} is None")),
         Kind::Enum(literals) => {
             let literals = tuple(literals.iter().map(|literal| string(literal)));
-            Ok((vec![Doc::Cat(vec![Doc::text(format!("{place} in ")), literals])], true))
+            Ok(vec![Doc::Cat(vec![Doc::text(format!("{place} in ")), literals])])
         }
         Kind::DType(set) => {
             let set = tuple(set.iter().map(|dtype| string(dtype.name())));
-            Ok((vec![Doc::list("is_dtype(", vec![Doc::text(place), set], ")")], false))
+            Ok(vec![Doc::list("is_dtype(", vec![Doc::text(place), set], ")")])
         }
         Kind::Shape => simple(format!("is_seq({place}, is_dim)")),
         Kind::Seq(item, length) => {
@@ -208,40 +208,33 @@ fn predicate(place: &str, kind: &Kind) -> Result<(Vec<Doc>, bool), String> {
                 Kind::Bool => "is_bool".to_owned(),
                 Kind::Float => "is_float".to_owned(),
                 Kind::Maybe(inner) if **inner == Kind::Int => "is_int_or_none".to_owned(),
-                other => format!("lambda v: {}", flat(&either(predicate("v", other)?.0))),
+                other => lambda(other)?,
             };
             simple(format!("is_seq({place}, {item}{length})"))
         }
         Kind::Maybe(inner) => {
-            let (mut tests, _) = predicate(place, inner)?;
-            if tests.is_empty() {
-                return Ok((tests, false));
+            let mut tests = predicate(place, inner)?;
+            if !tests.is_empty() {
+                tests.insert(0, Doc::text(format!("{place} is None")));
             }
-            tests.insert(0, Doc::text(format!("{place} is None")));
-            Ok((tests, true))
+            Ok(tests)
         }
         Kind::Union(members) => {
             let tests: Vec<Vec<Doc>> =
-                members.iter().map(|member| predicate(place, member).map(|p| p.0)).collect::<Result<_, _>>()?;
+                members.iter().map(|member| predicate(place, member)).collect::<Result<_, _>>()?;
             let any = tests.iter().any(Vec::is_empty);
-            Ok(if any { (Vec::new(), false) } else { (tests.concat(), true) })
+            Ok(if any { Vec::new() } else { tests.concat() })
         }
-        Kind::Opaque(_) => Ok((Vec::new(), false)),
+        Kind::Opaque(_) => Ok(Vec::new()),
         Kind::Adt(adt, _) => Err(format!("a sequence or union of `{}` has no form in Python", adt.name)),
         Kind::Tensor | Kind::Error => Err("a parameter's type is not known".to_owned()),
     }
 }
 
-/// The conditions with `or` between them, each on a line where they do not fit on one.
-fn either(tests: Vec<Doc>) -> Doc {
-    let mut docs = Vec::new();
-    for test in tests {
-        if !docs.is_empty() {
-            docs.extend([Doc::Space, Doc::text("or ")]);
-        }
-        docs.push(test);
-    }
-    Doc::Cat(docs)
+/// A function that says whether its argument is a value of `kind`.
+fn lambda(kind: &Kind) -> Result<String, String> {
+    let tests = predicate("v", kind)?;
+    Ok(if tests.is_empty() { "lambda v: True".to_owned() } else { format!("lambda v: {}", flat(&joined(tests, "or"))) })
 }
 
 /// A tuple of literals.

@@ -4,7 +4,7 @@ use tileops_analyzer::check::{Scope, SymbolRole};
 use tileops_analyzer::expr::{BoolOp, Call, Expr, ExprKind, Level, UnaryOp};
 use tileops_analyzer::lang::{Constructor, DType, Kind, Value};
 
-use super::outline::{enclosed, spread};
+use super::outline::{enclosed, joined, spread};
 use crate::layout::Doc;
 
 /// Python's keywords, and what a parameter cannot be called in `__init__` or as an attribute.
@@ -226,10 +226,10 @@ impl Printer<'_> {
         Doc::Group(vec![self.bare(expr)])
     }
 
-    /// `prefix`, the expression, `suffix`, as a statement: where it needs more than a line, broken in its own brackets if
-    /// that does, else in parentheses.
-    pub(crate) fn statement(self, prefix: &str, expr: &Expr, suffix: &str) -> Doc {
-        spread(prefix, self.bare(expr), suffix)
+    /// `prefix` and the expression, as a statement: where it needs more than a line, broken in its own brackets if that
+    /// does, else in parentheses.
+    pub(crate) fn statement(self, prefix: &str, expr: &Expr) -> Doc {
+        spread(prefix, self.bare(expr), "")
     }
 
     /// The expression without parentheses.
@@ -271,16 +271,12 @@ impl Printer<'_> {
                     // `and` within `or` is in parentheses, which tell a reader what binds.
                     _ => BoolOp::And.level().tighter(),
                 };
-                let mut docs = Vec::new();
-                for (position, operand) in operands.iter().enumerate() {
-                    if position > 0 {
-                        docs.extend([Doc::Space, Doc::text(format!("{} ", op.as_str()))]);
-                    }
+                let operand = |operand: &Expr| {
                     // `and` and `or` of one condition are broken together.
                     let joins = matches!(operand.kind, ExprKind::Bools(..)) && self.level(operand) >= tighter;
-                    docs.push(if joins { self.bare(operand) } else { self.expr(operand, tighter) });
-                }
-                Doc::Cat(docs)
+                    if joins { self.bare(operand) } else { self.expr(operand, tighter) }
+                };
+                joined(operands.iter().map(operand).collect(), op.as_str())
             }
             ExprKind::Compare(first, rest) => {
                 let mut docs = vec![self.expr(first, Level::Operand)];

@@ -45,9 +45,7 @@ impl Outline {
                 '=' | '!' | '<' | '>' | '+' | '-' | '*' | '/' | '%' => {
                     rest.find(|c| !"=!<>+-*/%".contains(c)).unwrap_or(rest.len())
                 }
-                _ if c.is_alphanumeric() || c == '_' || c == '.' => {
-                    rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len())
-                }
+                _ if is_of_word(c) => word_length(rest),
                 _ => c.len_utf8(),
             };
             let (token, behind) = rest.split_at(length);
@@ -132,6 +130,22 @@ impl Outline {
     }
 }
 
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '.'
+}
+
+/// The length of the name or number that `text` begins with, the sign of a number's exponent included.
+fn word_length(text: &str) -> usize {
+    let is_number = text.starts_with(|c: char| c.is_ascii_digit());
+    let mut before = None;
+    let end = text.find(|c: char| {
+        let signs = is_number && matches!(c, '+' | '-') && before == Some('e');
+        before = Some(c);
+        !(signs || is_of_word(c))
+    });
+    end.unwrap_or(text.len())
+}
+
 /// The length of the string literal that `text` begins with.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
@@ -175,25 +189,27 @@ pub(super) fn bracketed(doc: Doc) -> Doc {
 /// `prefix`, `doc`, `suffix`: where it needs more than a line, broken in its own brackets if that does, else in parentheses.
 pub(super) fn spread(prefix: &str, doc: Doc, suffix: &str) -> Doc {
     let outline = Outline::of(&doc);
-    if outline.is_loose() && outline.breaks_in_brackets() {
-        return Doc::Cat(vec![Doc::text(prefix), bracketed(doc), Doc::text(suffix)]);
+    let (prefix, suffix) = (Doc::text(prefix), Doc::text(suffix));
+    if !outline.is_loose() {
+        return Doc::Cat(vec![prefix, doc, suffix]);
     }
-    parenthesized(prefix, doc, suffix, outline.is_loose())
+    if outline.breaks_in_brackets() {
+        return Doc::Cat(vec![prefix, bracketed(doc), suffix]);
+    }
+    let inner = Doc::Indent(vec![Doc::Line, Doc::Group(vec![doc])]);
+    Doc::Group(vec![prefix, Doc::IfBroken("("), inner, Doc::Line, Doc::IfBroken(")"), suffix])
 }
 
-/// `prefix`, `doc`, `suffix` on a line, or the middle on lines of its own; in parentheses then where it is `loose`.
-pub(super) fn parenthesized(prefix: &str, doc: Doc, suffix: &str, loose: bool) -> Doc {
-    if !loose {
-        return Doc::Cat(vec![Doc::text(prefix), doc, Doc::text(suffix)]);
+/// The operands with `operator` between them, broken before it.
+pub(super) fn joined(operands: Vec<Doc>, operator: &str) -> Doc {
+    let mut docs = Vec::new();
+    for operand in operands {
+        if !docs.is_empty() {
+            docs.extend([Doc::Space, Doc::text(format!("{operator} "))]);
+        }
+        docs.push(operand);
     }
-    Doc::Group(vec![
-        Doc::text(prefix),
-        Doc::IfBroken("("),
-        Doc::Indent(vec![Doc::Line, Doc::Group(vec![doc])]),
-        Doc::Line,
-        Doc::IfBroken(")"),
-        Doc::text(suffix),
-    ])
+    Doc::Cat(docs)
 }
 
 /// `doc` in parentheses, which it keeps on one line too.
@@ -221,5 +237,10 @@ mod tests {
         assert!(outline("a or b").is_looser_than_and() && outline("1 if a else 2").is_looser_than_and());
         assert!(!outline("f(\"a) + (b\", [-1])").is_loose() && outline("-a").is_loose());
         assert_eq!(outline("a - -b").loosest, Some((Looseness::Sum, 1)));
+        // The sign of an exponent is no operator.
+        assert!(!outline("1e-7").is_loose() && !outline("2.5e+16").is_loose());
+        assert_eq!(outline("1e-7 * a * f(b)").loosest, Some((Looseness::Product, 2)));
+        assert_eq!(outline("x1e-7").loosest, Some((Looseness::Sum, 1)));
+        assert_eq!(outline("1e-7-a-2").loosest, Some((Looseness::Sum, 2)));
     }
 }

@@ -3,11 +3,11 @@
 use tileops_analyzer::analysis::EntryAnalysis;
 use tileops_analyzer::check::SymbolRole;
 use tileops_analyzer::eval::free_names;
-use tileops_analyzer::roofline::{Bytes, RooflineBody};
+use tileops_analyzer::roofline::{Bytes, RooflineBody, Term};
 
 use super::declared;
 use super::expr::{Place, Printer, identifier, string};
-use super::outline::spread;
+use super::outline::{joined, spread};
 use super::stmt::Stmt;
 use super::tree::{Arms, branches};
 use crate::layout::Doc;
@@ -45,30 +45,26 @@ pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
                     })
                     .collect();
                 let assign = |name: &str, path: &str, formula| {
-                    declared(
-                        path,
-                        Stmt::Simple(printer.statement(&format!("{name} = "), formula, "")),
-                        can_fail(formula),
-                    )
+                    let statement = Stmt::Simple(printer.statement(&format!("{name} = "), formula));
+                    declared(path, statement, can_fail(formula))
                 };
                 statements.push(assign("flops", "roofline.flops", flops));
                 statements.push(match bytes {
                     Bytes::Formula(formula) => assign("moved", "roofline.bytes", formula),
                     Bytes::Derived(terms) => {
-                        let mut docs = Vec::new();
-                        for term in terms.iter().filter(|term| term.reads + term.writes > 0) {
-                            if !docs.is_empty() {
-                                docs.extend([Doc::Space, Doc::text("+ ")]);
+                        let moved = |term: &Term| {
+                            let size = Doc::list("call.bytes(", vec![Doc::text(string(&term.tensor))], ")");
+                            match term.reads + term.writes {
+                                0 => None,
+                                1 => Some(size),
+                                times => Some(Doc::Cat(vec![Doc::text(format!("{times} * ")), size])),
                             }
-                            if term.reads + term.writes > 1 {
-                                docs.push(Doc::text(format!("{} * ", term.reads + term.writes)));
-                            }
-                            docs.push(Doc::list("call.bytes(", vec![Doc::text(string(&term.tensor))], ")"));
+                        };
+                        let mut sizes: Vec<Doc> = terms.iter().filter_map(moved).collect();
+                        if sizes.is_empty() {
+                            sizes.push(Doc::text("0"));
                         }
-                        if docs.is_empty() {
-                            docs.push(Doc::text("0"));
-                        }
-                        Stmt::Simple(spread("moved = ", Doc::Cat(docs), ""))
+                        Stmt::Simple(spread("moved = ", joined(sizes, "+"), ""))
                     }
                 });
                 statements

@@ -1,7 +1,10 @@
 //! Statements of Python, written as a formatter leaves them.
 
-use super::outline::{Outline, enclosed, spread};
-use crate::layout::{Doc, WIDTH, write_line};
+use super::outline::{Outline, enclosed, joined, spread};
+use crate::layout::{Doc, write_line};
+
+/// The longest line, where a line can be broken at all.
+pub(super) const WIDTH: usize = 100;
 
 /// One statement.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,13 +58,13 @@ impl Stmt {
 /// One of the tests holds.
 fn either(left: Doc, right: Doc) -> Doc {
     let operand = |doc: Doc| if Outline::of(&doc).is_no_alternative() { enclosed(doc) } else { doc };
-    Doc::Cat(vec![operand(left), Doc::Space, Doc::text("or "), operand(right)])
+    joined(vec![operand(left), operand(right)], "or")
 }
 
 /// Both tests hold.
 fn both(left: Doc, right: Doc) -> Doc {
     let operand = |doc: Doc| if Outline::of(&doc).is_looser_than_and() { enclosed(doc) } else { doc };
-    Doc::Cat(vec![operand(left), Doc::Space, Doc::text("and "), operand(right)])
+    joined(vec![operand(left), operand(right)], "and")
 }
 
 /// Writes `statements` with `indent` columns before each.

@@ -4,7 +4,7 @@ use tileops_analyzer::check::Assignment;
 use tileops_analyzer::lang::Value;
 
 use super::expr::{Printer, string};
-use super::outline::enclosed;
+use super::outline::{enclosed, joined};
 use super::stmt::Stmt;
 use crate::alternatives::{self, Parts, merged, parted};
 use crate::layout::Doc;
@@ -61,16 +61,6 @@ fn split(arms: Arms, printer: Printer<'_>) -> Vec<Stmt> {
 
 /// One of the alternatives holds: all of its conditions do.
 fn condition(alternatives: Vec<Vec<String>>) -> Doc {
-    let joined = |operands: Vec<Doc>, word: &str| {
-        let mut docs = Vec::new();
-        for operand in operands {
-            if !docs.is_empty() {
-                docs.extend([Doc::Space, Doc::text(format!("{word} "))]);
-            }
-            docs.push(operand);
-        }
-        Doc::Cat(docs)
-    };
     let several = alternatives.len() > 1;
     let alternative = |conditions: Vec<String>| {
         let encloses = several && conditions.len() > 1;

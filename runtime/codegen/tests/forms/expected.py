@@ -578,3 +578,54 @@ class MetadataFwdOp(Op):
         from tileops.perf.formulas import segments
 
         return segments(self.completed_call())
+
+
+class ForeignFwdOp(Op):
+    """`ForeignFwdOp` of the manifest family `forms`."""
+
+    NAME = "ForeignFwdOp"
+
+    def __init__(self, device: Any = None, *, places: Sequence[Any]) -> None:
+        self.device = device
+        if not is_seq(places, lambda v: True):
+            raise self._refuse(
+                "signature.params.places", f"`places` is {places!r}, and must be Seq[torch.device]"
+            )
+        self.places = frozen(places)
+        self.last_call = None
+
+    def check_call(self, x: TensorLike) -> None:
+        """Checks a call and remembers it; what is wrong is a `ContractError`."""
+        if x is None:
+            raise self._refuse("signature.inputs.x", "`x` is not passed")
+        x_info = self._tensor("signature.inputs.x", x)
+        if len(x_info.shape) != 1:
+            raise self._refuse(
+                "signature.inputs.x.shape",
+                f"`x` has the shape {show(x_info.shape)}, and must have 1 axes",
+            )
+        M = x_info.shape[0]
+        T = x_info.dtype
+        if T != "float16":
+            raise self._refuse("signature.inputs.x.dtype", f"`x` is `{T}`, and `T` is float16")
+        solved = {"M": M, "T": T}
+        outputs: dict[str, TensorInfo | None] = {"y": TensorInfo((M,), T)}
+        self.last_call = CheckedCall(
+            self.NAME,
+            params={"device": self.device, "places": self.places},
+            indices=solved,
+            tensors={"x": x_info, **outputs},
+        )
+
+    def outputs(self) -> dict[str, TensorInfo | None]:
+        """The outputs of the last call; `None` for one that it does not emit."""
+        tensors = self.completed_call().tensors
+        return {"y": tensors["y"]}
+
+    def eval_roofline(self) -> tuple[int, int]:
+        """The FLOPs and the bytes of the last call."""
+        call = self.completed_call()
+        M = call.indices["M"]
+        flops = M * len(call.params["places"])
+        moved = call.bytes("x") + call.bytes("y")
+        return flops, moved
