@@ -43,3 +43,9 @@ template <typename T, int N> __device__ __forceinline__ void store_vector(T* to,
     *reinterpret_cast<Vector<T, N>*>(to) = vector;
   }
 }
+
+// Division of 32-bit numbers below 2^31 by a number that is known before the launch (Granlund, Montgomery, 1994).
+struct Divisor {
+  unsigned by, factor, shift;
+  __device__ __forceinline__ unsigned of(unsigned x) const { return (__umulhi(x, factor) + x) >> shift; }
+};

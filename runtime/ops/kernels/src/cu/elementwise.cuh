@@ -74,12 +74,6 @@ template <typename T, int N> __device__ __forceinline__ void store(T* at, const 
   *reinterpret_cast<Vector<T, N>*>(at) = x;
 }
 
-// Division of 32-bit numbers below 2^31 by a number that is known before the launch (Granlund, Montgomery, 1994).
-struct Divisor {
-  unsigned by, factor, shift;
-  __device__ __forceinline__ unsigned of(unsigned x) const { return (__umulhi(x, factor) + x) >> shift; }
-};
-
 // --- functions ---
 
 // As IEEE 754-2019's maximum: what is not a number comes through.

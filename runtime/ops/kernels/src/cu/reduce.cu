@@ -445,12 +445,6 @@ struct Axes {
   }
 };
 
-// A quotient of numbers below 2^31 by one divisor (Granlund and Montgomery, 1994).
-struct Divisor {
-  unsigned magic, shift;
-  __device__ __forceinline__ unsigned divide(unsigned x) const { return (__umulhi(x, magic) + x) >> shift; }
-};
-
 // How many blocks of each split output have come to their end: zero between launches, which follow each other on one stream.
 __device__ unsigned arrived[COUNTERS];
 
@@ -498,7 +492,7 @@ struct Chunk {
       column[u] = of.columns;
       if (index < of.end) {
         INDEX segment = 0;
-        if constexpr (SEGMENTED) segment = sizeof(INDEX) == 4 ? of.by_each.divide(index) : index / of.each;
+        if constexpr (SEGMENTED) segment = sizeof(INDEX) == 4 ? of.by_each.of(index) : index / of.each;
         const long long at = of.base + (SEGMENTED ? of.reduced.walked(segment) : 0);
         column[u] = static_cast<Column>(index - segment * of.each) * W - (ALIGNED ? 0 : static_cast<Column>(at % W));
         if (ALIGNED || column[u] < of.columns) {
@@ -544,7 +538,7 @@ reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator
             const Axes kept, const Axes reduced, long long segments, long long columns, long long outputs, int splits,
             long long share, float parameter, Divisor by_splits, Divisor by_each) {
   const Context context = {first, second, segments * columns, parameter, x, target};
-  const unsigned of_block = by_splits.divide(blockIdx.x);
+  const unsigned of_block = by_splits.of(blockIdx.x);
   const long long output = GROUP <= 32 ? static_cast<long long>(blockIdx.x) * ROWS + threadIdx.x / GROUP : of_block;
   const int split = GROUP <= 32 ? 0 : blockIdx.x - of_block * splits;
   const bool exists = output < outputs;
@@ -621,8 +615,8 @@ reduce_columns(const T* x, FIRST* first, SECOND* second, Accumulator* partials, 
                long long count, long long columns, int splits, long long share, float parameter, Divisor by_splits,
                Divisor by_blocks) {
   const Context context = {first, second, count, parameter, x, nullptr};
-  const unsigned block = by_splits.divide(blockIdx.x), split = blockIdx.x - block * splits;
-  const unsigned blocks = static_cast<unsigned>((columns + TX * W - 1) / (TX * W)), outer = by_blocks.divide(block);
+  const unsigned block = by_splits.of(blockIdx.x), split = blockIdx.x - block * splits;
+  const unsigned blocks = static_cast<unsigned>((columns + TX * W - 1) / (TX * W)), outer = by_blocks.of(block);
   const long long column = (block - outer * blocks) * static_cast<long long>(TX * W) + threadIdx.x * W;
   const long long end = min(count, share * (split + 1));
   Accumulator sums[W];

@@ -102,7 +102,7 @@ pub(crate) fn common_lanes(most: u64, extents: &[u64]) -> u64 {
     lanes
 }
 
-/// A `Divisor` of `elementwise.cuh`: the quotients of numbers below 2^31 by `by`, as a product and a shift.
+/// A `Divisor` of `common.cuh`: the quotients of numbers below 2^31 by `by`, as a product and a shift.
 pub(crate) fn divisor(by: u32) -> [u32; 3] {
     // by > 2^31 has no such form, and no number below 2^31 has a quotient but 0.
     let by = by.clamp(1, 1 << 31);
@@ -138,9 +138,13 @@ mod tests {
             }
             by *= 2;
         }
-        for by in 1..2000 {
+        let last = (1_u32 << 31) - 1;
+        for by in (1..2000).chain([3136, 65_535, 65_536, 1_000_003, last]) {
             let prepared = divisor(by);
-            for x in (0..1 << 31).step_by(104_729) {
+            let spread = (0..=last).step_by(104_729).chain([last - 1, last]);
+            let multiples = (0..40).map_while(|times| by.checked_mul(times));
+            let around = multiples.flat_map(|x| [x.saturating_sub(1), x, x.saturating_add(1)]).filter(|x| *x <= last);
+            for x in spread.chain(around) {
                 assert_eq!(quotient(x, prepared), x / by, "{x} / {by}");
             }
         }

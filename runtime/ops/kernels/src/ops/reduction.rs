@@ -5,6 +5,7 @@ use tileops_ops::{CheckedCall, DType, OpError, Value};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
+use crate::ops::elementwise::{bytes, divisor};
 use crate::ops::rows::{blocks, dividing_lanes, lanes, size};
 use crate::plan::{Arg, Plan};
 use crate::source::ROW;
@@ -258,6 +259,7 @@ pub(crate) fn reduce(
     let (kept_axes, walked_axes) = (axes(op, &kept)?, axes(op, &walked)?);
     let segments: i64 = walked.iter().map(|part| part.extent).product();
     let columns = innermost.extent;
+    let prepared = |by: i64| bytes(divisor(u32::try_from(by).unwrap_or(u32::MAX)));
     let partials_of = |splits: i64, plan: &mut Plan| match splits {
         1 => Arg::Null,
         _ => plan.scratch(usize::try_from(outputs * splits * ACCUMULATOR_BYTES).unwrap_or(usize::MAX)),
@@ -296,8 +298,8 @@ pub(crate) fn reduce(
             Arg::I32(shape.splits as i32),
             Arg::I64(shape.share(segments * each)),
             parameter,
-            divisor(shape.splits),
-            divisor(each),
+            prepared(shape.splits),
+            prepared(each),
         ];
         let grid = Grid::row(blocks(op, shape.blocks)?, (shape.group * shape.in_block) as u32);
         Ok(plan.launch(source, "reduce_rows", grid, arguments))
@@ -325,8 +327,8 @@ pub(crate) fn reduce(
             Arg::I32(splits as i32),
             Arg::I64((count + splits - 1) / splits),
             parameter,
-            divisor(splits),
-            divisor(across_blocks),
+            prepared(splits),
+            prepared(across_blocks),
         ];
         let grid = Grid {
             blocks: (blocks(op, whole * splits)?, 1, 1),
@@ -335,14 +337,6 @@ pub(crate) fn reduce(
         };
         Ok(plan.launch(source, "reduce_columns", grid, arguments))
     }
-}
-
-/// A divisor as `reduce.cu` takes it, for dividends below 2^31: a quotient is a product's high word and a shift.
-fn divisor(by: i64) -> Arg {
-    let by = by.clamp(1, i64::from(i32::MAX)).unsigned_abs();
-    let shift = by.next_power_of_two().trailing_zeros();
-    let magic = ((1_u64 << 32) * ((1_u64 << shift) - by)) / by + 1;
-    Arg::Bytes([magic as u32, shift].iter().flat_map(|word| word.to_ne_bytes()).collect())
 }
 
 /// How rows are spread over threads.
@@ -400,24 +394,6 @@ impl RowShape {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_product_and_a_shift_divide() {
-        let divides = |by: i64, x: u64| {
-            let Arg::Bytes(bytes) = divisor(by) else { panic!("a structure") };
-            let word = |at: usize| u64::from(u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes")));
-            (((x * word(0)) >> 32) + x) >> word(4) == x / by as u64
-        };
-        for by in (1..=300).chain([784, 3136, 65_535, 65_536, 1_000_003, i64::from(i32::MAX)]) {
-            let multiples = (0..40).map(|at| at * by as u64);
-            let last = u64::from(u32::MAX / 2);
-            for x in
-                multiples.flat_map(|x| [x.saturating_sub(1), x, x + 1]).chain([last - 1, last]).filter(|&x| x <= last)
-            {
-                assert!(divides(by, x), "{x} / {by}");
-            }
-        }
-    }
 
     #[test]
     fn axes_collapse_into_as_few_as_there_can_be() {
