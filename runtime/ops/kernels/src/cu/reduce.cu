@@ -219,15 +219,15 @@ struct Count : Taking<Count> {
   __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = stored<FIRST>(many); }
 };
 
-// How many, their mean, and the sum of squared distances from it: merged as Chan, Golub and LeVeque (1979) do.
-template <bool ROOT, bool BOTH> struct Moments {
-  float many, mean, squares;
-  static __device__ __forceinline__ Moments neutral() { return {0.f, 0.f, 0.f}; }
+// The variance, or with ROOT its root; with BOTH also the mean.
+template <bool ROOT, bool BOTH> struct Dispersion {
+  Moments moments;
+  static __device__ __forceinline__ Dispersion neutral() { return {Pooled::neutral()}; }
   __device__ __forceinline__ void take(T x, long long, float inverse) {
-    const float distance = to_float(x) - mean;
-    many += 1.f;
-    mean = fmaf(distance, inverse, mean);
-    squares = fmaf(distance, to_float(x) - mean, squares);
+    const float distance = to_float(x) - moments.mean;
+    moments.many += 1.f;
+    moments.mean = fmaf(distance, inverse, moments.mean);
+    moments.squares = fmaf(distance, to_float(x) - moments.mean, moments.squares);
   }
   // The mean of a few first, and then the distances from it: no more than registers hold as floats.
   template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&)[N]) {
@@ -243,7 +243,7 @@ template <bool ROOT, bool BOTH> struct Moments {
         const float distance = to_float(x[element / W].at[element % W]) - few.mean;
         few.squares = fmaf(distance, distance, few.squares);
       }
-      merge(few);
+      add(few);
     }
   }
   __device__ __forceinline__ void vector(const Vector<T, W>& x, long long, int from, int to) {
@@ -258,25 +258,20 @@ template <bool ROOT, bool BOTH> struct Moments {
       const float distance = to_float(x.at[lane]) - of_vector.mean;
       if (lane >= from && lane < to) of_vector.squares = fmaf(distance, distance, of_vector.squares);
     }
-    merge(of_vector);
+    add(of_vector);
   }
-  __device__ __forceinline__ void merge(const Moments& b) {
-    const float all = many + b.many, distance = b.mean - mean;
-    const float share = all > 0.f ? __fdividef(b.many, all) : 0.f;
-    mean = fmaf(distance, share, mean);
-    squares += fmaf(distance * distance, many * share, b.squares);
-    many = all;
-  }
+  __device__ __forceinline__ void add(const Moments& b) { moments = Pooled()(moments, b); }
+  __device__ __forceinline__ void merge(const Dispersion& b) { add(b.moments); }
   __device__ __forceinline__ void finish(const Context& c, long long at) const {
     const float count = static_cast<float>(c.count);
-    const float variance = squares / fmaxf(count - c.parameter, 0.f);
+    const float variance = moments.squares / fmaxf(count - c.parameter, 0.f);
     c.first[at] = stored<FIRST>(ROOT ? sqrtf(variance) : variance);
-    if constexpr (BOTH) c.second[at] = stored<SECOND>(c.count > 0 ? mean : 0.f / 0.f);
+    if constexpr (BOTH) c.second[at] = stored<SECOND>(c.count > 0 ? moments.mean : 0.f / 0.f);
   }
 };
-using Variance = Moments<false, false>;
-using Deviation = Moments<true, false>;
-using VarianceAndMean = Moments<false, true>;
+using Variance = Dispersion<false, false>;
+using Deviation = Dispersion<true, false>;
+using VarianceAndMean = Dispersion<false, true>;
 
 #ifdef POWERED
 struct Norm : Taking<Norm> {

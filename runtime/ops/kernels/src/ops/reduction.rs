@@ -8,7 +8,7 @@ use crate::ops::Planner;
 use crate::ops::elementwise::{bytes, divisor};
 use crate::ops::rows::{blocks, dividing_lanes, lanes, size};
 use crate::plan::{Arg, Plan};
-use crate::source::ROW;
+use crate::source::{MOMENTS, ROW};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("SumFwdOp", |call, gpu| over_axes(call, gpu, Empty::All, &Reduction::by("Total"))),
@@ -237,7 +237,7 @@ pub(crate) fn reduce(
     let mut parts = collapse(shape, reduced);
     let innermost = parts.pop().unwrap_or(Part { extent: 1, stride: 1, reduced: true });
     let (walked, kept): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(|part| part.reduced);
-    let source = source!("reduce.cu").with(ROW);
+    let source = source!("reduce.cu").with(ROW).with(MOMENTS);
     // Booleans are taken as their bytes.
     let mut source = match given.element {
         DType::Bool => source.element("ELEMENT", DType::UInt8),
