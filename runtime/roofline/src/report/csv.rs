@@ -4,68 +4,61 @@ use std::fmt::{Display, Write as _};
 use std::io;
 
 use super::{Report, Row};
+use crate::price::Reading;
 
-const COLUMNS: [&str; 20] = [
-    "op",
-    "case",
-    "family",
-    "dtype",
-    "flops",
-    "bytes",
-    "intensity",
-    "roof_key",
-    "timing",
-    "actual_ns",
-    "sol_ns",
-    "efficiency",
-    "bound",
-    "latency_bound",
-    "fits_l2",
-    "verdict",
-    "blank_reason",
-    "formula_errors",
-    "best_peer",
-    "against_best_peer",
+/// What writes a field.
+type Field = fn(&Row, &mut String);
+
+const COLUMNS: [(&str, Field); 20] = [
+    ("op", |row, out| text(out, &row.op)),
+    ("case", |row, out| text(out, &row.case)),
+    ("family", |row, out| text(out, row.family.as_deref().unwrap_or_default())),
+    ("dtype", |row, out| text(out, row.dtype.as_deref().unwrap_or_default())),
+    ("flops", |row, out| value(out, row.flops)),
+    ("bytes", |row, out| value(out, row.bytes)),
+    ("intensity", |row, out| value(out, row.intensity())),
+    ("roof_key", |row, out| text(out, row.roof_key.as_deref().unwrap_or_default())),
+    ("timing", |row, out| text(out, row.source.as_deref().unwrap_or_default())),
+    ("actual_ns", |row, out| read(row, out, |r| r.actual_ns)),
+    ("sol_ns", |row, out| read(row, out, |r| r.sol_ns)),
+    ("efficiency", |row, out| read(row, out, |r| r.efficiency)),
+    ("bound", |row, out| read(row, out, |r| r.bound.as_str())),
+    ("latency_bound", |row, out| read(row, out, |r| r.latency_bound)),
+    ("fits_l2", |row, out| read(row, out, |r| r.fits_l2)),
+    ("verdict", |row, out| read(row, out, |r| r.verdict.as_str().unwrap_or_default())),
+    ("blank_reason", |row, out| {
+        if let Err(blank) = &row.priced.reading {
+            text(out, &blank.to_string());
+        }
+    }),
+    ("formula_errors", |row, out| {
+        let breaches = &row.priced.breaches;
+        if !breaches.is_empty() {
+            text(out, &breaches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+        }
+    }),
+    ("best_peer", |row, out| text(out, row.peers.first().map_or("", |(tag, _)| tag))),
+    ("against_best_peer", |row, out| value(out, row.against_best_peer())),
 ];
 
 /// Writes the report as CSV. Fails where `out` does.
 pub fn csv(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
-    write!(out, "{}\r\n", COLUMNS.join(","))?;
+    write!(out, "{}\r\n", COLUMNS.map(|(name, _)| name).join(","))?;
     super::in_order(&report.rows, out, |rows, text| rows.iter().for_each(|row| line(row, text)))
 }
 
-/// A row's fields, in the order of [`COLUMNS`].
 fn line(row: &Row, out: &mut String) {
-    let reading = row.priced.reading.as_ref();
-    let ok = reading.ok();
-    text(out, Some(&*row.op));
-    text(out, Some(&*row.case));
-    text(out, row.family.as_deref());
-    text(out, row.dtype.as_deref());
-    number(out, row.flops);
-    number(out, row.bytes);
-    number(out, row.intensity());
-    text(out, row.roof_key.as_deref());
-    text(out, row.source.as_deref());
-    number(out, ok.map(|r| r.actual_ns));
-    number(out, ok.map(|r| r.sol_ns));
-    number(out, ok.map(|r| r.efficiency));
-    text(out, ok.map(|r| r.bound.as_str()));
-    number(out, ok.map(|r| r.latency_bound));
-    number(out, ok.map(|r| r.fits_l2));
-    text(out, ok.and_then(|r| r.verdict.as_str()));
-    text(out, reading.err().map(ToString::to_string).as_deref());
-    text(out, Some(&row.priced.breaches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
-    text(out, row.peers.first().map(|(tag, _)| &**tag));
-    number(out, row.against_best_peer());
-    // The line's end stands where a further field would be parted from the last one.
-    out.truncate(out.len() - 1);
+    for (at, (_, field)) in COLUMNS.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        field(row, out);
+    }
     out.push_str("\r\n");
 }
 
-/// Writes a field that may have to be quoted, and what parts it from the next.
-fn text(out: &mut String, field: Option<&str>) {
-    let field = field.unwrap_or_default();
+/// Writes what may have to be quoted.
+fn text(out: &mut String, field: &str) {
     if field.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\r' | b'\n')) {
         out.push('"');
         out.push_str(&field.replace('"', "\"\""));
@@ -73,14 +66,17 @@ fn text(out: &mut String, field: Option<&str>) {
     } else {
         out.push_str(field);
     }
-    out.push(',');
 }
 
-/// Writes a number or a truth value, and what parts it from the next field.
-fn number(out: &mut String, value: Option<impl Display>) {
+/// Writes a number, a truth value or a word of ours, where there is one.
+fn value(out: &mut String, value: Option<impl Display>) {
     if let Some(value) = value {
         // Writing to a string cannot fail.
         let _ = write!(out, "{value}");
     }
-    out.push(',');
+}
+
+/// Writes what a row's reading says, where it has one.
+fn read<T: Display>(row: &Row, out: &mut String, of: impl FnOnce(&Reading) -> T) {
+    value(out, row.priced.reading.as_ref().ok().map(of));
 }
