@@ -44,5 +44,7 @@ mod tests {
         assert_eq!(time(12_500.0), "12.5 µs");
         assert_eq!(time(999_700.0), "1.00 ms");
         assert_eq!(time(950.0), "950 ns");
+        assert_eq!(time(999.7), "1.00 µs");
+        assert_eq!(time(2.1e9), "2.10 s");
     }
 }

@@ -20,7 +20,6 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use svg::svg;
 pub use table::{TableOptions, table};
-pub use tileops_record::units::{si, time};
 
 use std::io;
 

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
+use tileops_record::units::time;
 use tileops_record::{Reason, Record};
 use tileops_roofline::price::{Blank, Bound, Verdict, bound, price};
 use tileops_roofline::profile::Profile;
@@ -267,14 +268,6 @@ fn quantity(value: u128, unit: &str) -> String {
     format!("{shown} {}{unit}", PREFIXES[prefix])
 }
 
-fn time(ns: f64) -> String {
-    match ns {
-        ns if ns < 1e3 => format!("{ns:.0} ns"),
-        ns if ns < 1e6 => format!("{:.2} µs", ns / 1e3),
-        ns => format!("{:.3} ms", ns / 1e6),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -346,13 +339,18 @@ mod tests {
             "FLOPs: 40000000",
             "bytes: 1000000",
             "`cuda_core.fp32`",
-            "2.00 µs, by cupti",
+            "2 µs, by cupti",
             "50.0%",
-            "1.00 µs on Test GPU",
+            "1 µs on Test GPU",
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(text.contains("does not say of which text"), "{text}");
+        let text = records(&[r#""timing":{"source":"cupti","device_busy_ns":2.1e9}"#])
+            .of("AFwdOp", "small", "now")
+            .expect("a record")
+            .markdown();
+        assert!(text.contains("2.10 s, by cupti"), "{text}");
         let text = records(&[r#""flops":1,"bytes":1,"entry_hash":"then""#])
             .of("AFwdOp", "small", "now")
             .expect("a record")

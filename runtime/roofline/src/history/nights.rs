@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
-use tileops_record::{Record, load};
+use tileops_record::{Record, load, units};
 
 use crate::profile::{Profile, ProfileError};
 
@@ -151,7 +151,7 @@ impl fmt::Display for ProfileChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |key: &str, value: &Option<f64>| {
             let unit = if key == "hbm" { "B/s" } else { "FLOP/s" };
-            value.map_or_else(|| "nothing".to_owned(), |v| crate::report::si(v, unit))
+            value.map_or_else(|| "nothing".to_owned(), |v| units::si(v, unit))
         };
         let parts: Vec<String> = self
             .ceilings

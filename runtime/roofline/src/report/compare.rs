@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
+use tileops_record::units::time;
 
 use super::layout::{Column, Layout};
-use super::time;
 use crate::compare::{Change, Comparison, Key, Reason, Side, Verdict};
 
 /// How much of a comparison is printed.

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Map, Value, json};
+use tileops_record::units::time;
 
 use super::layout::{Column, Layout};
-use super::time;
 use crate::compare::Verdict;
 use crate::history::{Direction, Event, History, RowHistory, What};
 

@@ -5,8 +5,9 @@ use std::error::Error;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use tileops_record::units::si;
 
-use super::{Report, Row, si};
+use super::{Report, Row};
 use crate::price::Verdict;
 use crate::profile::Profile;
 

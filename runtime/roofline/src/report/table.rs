@@ -7,10 +7,11 @@ use anstyle::{AnsiColor, Style};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 use tileops_record::Text;
+use tileops_record::units::{si, time};
 use unicode_width::UnicodeWidthStr;
 
 use super::layout::{Column, Layout};
-use super::{Report, Row, si, time};
+use super::{Report, Row};
 use crate::price::Verdict;
 use crate::profile::Profile;
 
