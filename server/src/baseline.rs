@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::{Level, Outcome, count};
 use crate::discover::{normalized, relative};
 use crate::notes::Notes;
-use crate::output;
 
 /// The format that this program writes and reads.
 const VERSION: u32 = 1;
@@ -176,7 +175,7 @@ impl Baseline {
             let mut text = serde_json::to_string_pretty(&Baseline { version: VERSION, defects }).context("no JSON")?;
             text.push('\n');
             if new || removed > 0 {
-                output::replace(path, text.as_bytes()).with_context(|| format!("cannot write {}", place()))?;
+                tileops_files::replace(path, text.as_bytes()).with_context(|| format!("cannot write {}", place()))?;
             }
             let mut said = format!("{} lists {}", place(), count(total, "defect", "defects"));
             if removed > 0 {

@@ -212,7 +212,7 @@ pub(crate) fn write(fixed: &Fixed) -> Result<()> {
         if source::read(&file.path).with_context(place)? != file.before.as_bytes() {
             bail!("{}: it has changed while it was being fixed", place());
         }
-        output::replace(&file.path, file.after.as_bytes())
+        tileops_files::replace(&file.path, file.after.as_bytes())
             .map_err(|error| anyhow!(discover::describe(&error)))
             .with_context(place)?;
     }

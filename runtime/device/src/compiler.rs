@@ -1,7 +1,6 @@
 //! CUDA C++ to machine code, with the results kept on disk.
 
 use std::ffi::CString;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use cudarc::nvrtc::{result as nvrtc, sys};
@@ -172,13 +171,9 @@ fn load(path: &Path) -> Option<Compiled> {
 fn store(path: &Path, compiled: &Compiled) -> std::io::Result<()> {
     let Some(folder) = path.parent() else { return Ok(()) };
     std::fs::create_dir_all(folder)?;
-    // Two processes may store the same at once: each writes a file of its own and renames it.
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(&(compiled.cubin.len() as u64).to_le_bytes())?;
-    file.write_all(&compiled.cubin)?;
-    file.write_all(compiled.log.as_bytes())?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    let length = (compiled.cubin.len() as u64).to_le_bytes();
+    // Two processes may store the same at once: either's file is whole.
+    tileops_files::replace(path, &[&length, &compiled.cubin[..], compiled.log.as_bytes()].concat())
 }
 
 fn cache_folder() -> Option<PathBuf> {

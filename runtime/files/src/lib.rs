@@ -1,6 +1,7 @@
 //! Files that are put in their place whole: no reader ever sees half of one, and what ends the program leaves the old one.
 
-use std::io::{Result, Write as _};
+use std::fs;
+use std::io::{Error, Result, Write as _};
 use std::path::Path;
 
 use tempfile::{Builder, NamedTempFile};
@@ -13,18 +14,44 @@ pub fn stage(folder: &Path, contents: &[u8]) -> Result<NamedTempFile> {
     {
         use std::os::unix::fs::PermissionsExt as _;
         // The process's mask is applied to it.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
+        builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let mut file = builder.tempfile_in(folder)?;
+    let mut file = builder.tempfile_in(folder).map_err(plain)?;
     file.write_all(contents)?;
     file.as_file().sync_all()?;
     Ok(file)
 }
 
-/// Puts `contents` in the place of the file at `path`, whole or not at all.
+/// What the operating system said, without the temporary name, which tells nobody anything.
+fn plain(error: Error) -> Error {
+    match error.to_string().split_once(" at path ") {
+        Some((said, _)) => Error::new(error.kind(), said),
+        None => error,
+    }
+}
+
+/// Puts `contents` in the place of the file at `path`, whole or not at all. Who may read and write a file that is there is
+/// not replaced, and a symbolic link stays one: what it leads to is. What is no regular file (a terminal, a pipe) is
+/// written to.
 pub fn replace(path: &Path, contents: &[u8]) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    stage(folder, contents)?.persist(path).map_err(|error| error.error)?;
+    let target = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => match fs::canonicalize(path) {
+            Ok(target) => target,
+            // It leads nowhere yet: whoever follows it makes what it leads to.
+            Err(_) => return fs::write(path, contents),
+        },
+        _ => path.to_owned(),
+    };
+    let there = fs::metadata(&target).ok();
+    if there.as_ref().is_some_and(|there| !there.is_file()) {
+        return fs::write(target, contents);
+    }
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = stage(folder, contents)?;
+    if let Some(there) = there {
+        file.as_file().set_permissions(there.permissions())?;
+    }
+    file.persist(target).map_err(|error| error.error)?;
     Ok(())
 }
 
@@ -38,11 +65,13 @@ mod tests {
         let path = folder.path().join("a.txt");
         for contents in ["first", "second"] {
             replace(&path, contents.as_bytes()).expect("it is written");
-            assert_eq!(std::fs::read_to_string(&path).expect("it can be read"), contents);
+            assert_eq!(fs::read_to_string(&path).expect("it can be read"), contents);
         }
         drop(stage(folder.path(), b"never placed").expect("it is written"));
-        assert_eq!(std::fs::read_dir(folder.path()).expect("it can be listed").count(), 1);
-        assert!(replace(&folder.path().join("none/a.txt"), b"").is_err());
+        assert_eq!(fs::read_dir(folder.path()).expect("it can be listed").count(), 1);
+        let error = replace(&folder.path().join("none/a.txt"), b"").expect_err("there is no such folder");
+        assert!(error.kind() == std::io::ErrorKind::NotFound && !error.to_string().contains(".tmp"), "{error}");
+        replace(folder.path(), b"").expect_err("a folder is not written to");
     }
 
     #[cfg(unix)]
@@ -50,9 +79,54 @@ mod tests {
     fn who_may_read_it_is_as_of_any_new_file() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let mode = |name: &str| std::fs::metadata(folder.path().join(name)).expect("it is there").permissions().mode();
-        std::fs::write(folder.path().join("plain"), "").expect("it is written");
+        let mode = |name: &str| fs::metadata(folder.path().join(name)).expect("it is there").permissions().mode();
+        fs::write(folder.path().join("plain"), "").expect("it is written");
         replace(&folder.path().join("placed"), b"").expect("it is written");
         assert_eq!(mode("placed"), mode("plain"));
+        for bits in [0o600, 0o755, 0o444] {
+            let own = fs::Permissions::from_mode(bits);
+            fs::set_permissions(folder.path().join("placed"), own).expect("they can be set");
+            replace(&folder.path().join("placed"), b"new").expect("it is written");
+            assert_eq!(mode("placed") & 0o777, bits);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_what_it_leads_to_is_replaced() {
+        use std::os::unix::fs::{MetadataExt as _, symlink};
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let (file, link) = (folder.path().join("deep/a.txt"), folder.path().join("link"));
+        fs::create_dir(folder.path().join("deep")).expect("it is made");
+        symlink("deep/a.txt", &link).expect("it is made");
+        // It leads nowhere at first.
+        let mut places = Vec::new();
+        for contents in ["first", "second"] {
+            replace(&link, contents.as_bytes()).expect("it is written");
+            assert_eq!(fs::read_link(&link).expect("a link"), Path::new("deep/a.txt"));
+            assert_eq!(fs::read_to_string(&file).expect("it can be read"), contents);
+            places.push(fs::metadata(&file).expect("it is there").ino());
+        }
+        // Whoever reads the first reads the whole of it.
+        assert_ne!(places[0], places[1]);
+        assert_eq!(fs::read_dir(folder.path().join("deep")).expect("it can be listed").count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_regular_file_is_written_to() {
+        use std::io::Read as _;
+        replace(Path::new("/dev/null"), b"nothing").expect("it is written");
+        assert!(!fs::metadata("/dev/null").expect("it is there").is_file());
+        // A process's open pipe is a link that leads to no path.
+        let (read, write) = std::io::pipe().expect("a pipe");
+        let place = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&write));
+        if Path::new(&place).exists() {
+            replace(Path::new(&place), b"through").expect("it is written");
+            drop(write);
+            let mut said = String::new();
+            { read }.read_to_string(&mut said).expect("it can be read");
+            assert_eq!(said, "through");
+        }
     }
 }

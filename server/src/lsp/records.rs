@@ -335,14 +335,9 @@ mod tests {
             .of("AFwdOp", "small", "now")
             .expect("a record")
             .markdown();
-        for part in [
-            "FLOPs: 40000000",
-            "bytes: 1000000",
-            "`cuda_core.fp32`",
-            "2 µs, by cupti",
-            "50.0%",
-            "1 µs on Test GPU",
-        ] {
+        for part in
+            ["FLOPs: 40000000", "bytes: 1000000", "`cuda_core.fp32`", "2 µs, by cupti", "50.0%", "1 µs on Test GPU"]
+        {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(text.contains("does not say of which text"), "{text}");
