@@ -46,7 +46,7 @@ fn main() {
 
 /// Our manifest's files, and copies of them whose entries have names of their own.
 fn copies() -> Vec<(String, String)> {
-    let own = support::texts(&support::root().join("manifest"));
+    let own = support::texts(&support::places::ours());
     let entries =
         |text: &str| text.lines().filter(|line| line.ends_with("Op:") && !line.starts_with([' ', '#'])).count();
     let entries: usize = own.iter().map(|(_, text)| entries(text)).sum();
@@ -82,7 +82,7 @@ fn compile(files: &[EmittedFile], entries: usize) {
 }
 
 fn prices() {
-    let manifest = match Manifest::read(&support::root().join("manifest")) {
+    let manifest = match Manifest::read(&support::places::ours()) {
         Ok(manifest) => manifest,
         Err(error) => return println!("no price: {error:#}"),
     };

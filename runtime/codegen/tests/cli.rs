@@ -1,7 +1,12 @@
 //! The program: what it writes, what it leaves alone, and how it fails.
 
+#[path = "support/places.rs"]
+mod places;
+
 use std::path::Path;
 use std::process::{Command, Output};
+
+use places::forms;
 
 fn run(manifest: &Path, arguments: &[&str]) -> (Output, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_tileops-codegen"))
@@ -12,10 +17,6 @@ fn run(manifest: &Path, arguments: &[&str]) -> (Output, String) {
         .expect("the program runs");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     (output, error)
-}
-
-fn forms() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/forms")
 }
 
 #[test]

@@ -2,21 +2,12 @@
 
 mod support;
 
-use std::path::PathBuf;
-
+use support::places;
 use tileops_codegen::{Target, emit};
-
-/// The folder of the manifests: `TILEOPS_CORPUS`, or `shared/corpus/spec` beside the repository.
-fn corpus() -> Option<PathBuf> {
-    let named = std::env::var_os("TILEOPS_CORPUS").map(PathBuf::from);
-    let root = support::root();
-    let beside = root.ancestors().map(|folder| folder.join("shared/corpus/spec"));
-    named.into_iter().chain(beside).find(|folder| folder.is_dir())
-}
 
 #[test]
 fn the_corpus_compiles() {
-    let Some(corpus) = corpus() else { return };
+    let Some(corpus) = places::corpus() else { return };
     let (workspace, report) = support::analyzed(support::texts(&corpus));
     let files = emit(Target::Rust, &workspace, &report, &|_| true).expect("the corpus is emitted");
     assert!(!workspace.entries().is_empty());

@@ -1,14 +1,15 @@
 //! The emitted Rust that is checked in is what our manifest gives.
 
-use std::path::Path;
+#[path = "support/places.rs"]
+mod places;
+
 use std::process::Command;
 
 #[test]
 fn the_emitted_ops_are_up_to_date() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let output = Command::new(env!("CARGO_BIN_EXE_tileops-codegen"))
         .args(["--manifest", "manifest", "--target", "rust", "--out", "runtime/ops/src/generated", "--check"])
-        .current_dir(root)
+        .current_dir(places::root())
         .output()
         .expect("the program runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -17,9 +18,7 @@ fn the_emitted_ops_are_up_to_date() {
 /// What is emitted is as `cargo fmt` leaves it: ours, and the corpus where it is at hand.
 #[test]
 fn the_emitted_ops_are_formatted() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is somewhere");
-    let corpus = root.ancestors().map(|folder| folder.join("shared/corpus/spec")).find(|folder| folder.is_dir());
-    for manifest in [Some(root.join("manifest")), corpus].into_iter().flatten() {
+    for manifest in [Some(places::ours()), places::corpus()].into_iter().flatten() {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let written = Command::new(env!("CARGO_BIN_EXE_tileops-codegen"))
             .args(["--target", "rust", "--manifest"])
@@ -31,7 +30,7 @@ fn the_emitted_ops_are_formatted() {
         assert!(written.success(), "{}", manifest.display());
         let output = Command::new("rustfmt")
             .args(["--edition", "2024", "--style-edition", "2024", "--check", "--config-path"])
-            .arg(root.join("rustfmt.toml"))
+            .arg(places::root().join("rustfmt.toml"))
             .arg(folder.path().join("mod.rs"))
             .output()
             .expect("rustfmt runs");

@@ -1,7 +1,9 @@
 //! Runs what is emitted from our manifest under CPython, on every call that its rows determine and on thousands of bad
 //! ones, and compares it with the analyzer.
 
-use std::path::{Path, PathBuf};
+mod support;
+
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -12,32 +14,10 @@ use tileops_analyzer::lang::{DType, Value};
 use tileops_analyzer::model::{Fact, Formula, TensorRole};
 use tileops_analyzer::roofline::{Bytes, RooflineBody};
 use tileops_analyzer::workload::Call;
-use tileops_analyzer::workspace::{Report, SourceFile, Workspace};
+use tileops_analyzer::workspace::Report;
 use tileops_codegen::{Target, emit};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn analyzed(folder: &Path) -> (Workspace, Report) {
-    let mut files = Vec::new();
-    for item in std::fs::read_dir(folder).expect("the folder can be listed").flatten() {
-        let path = item.path();
-        if path.extension().is_some_and(|extension| extension == "yaml") {
-            let text = std::fs::read_to_string(&path).expect("a manifest can be read");
-            files.push(SourceFile {
-                path: path.display().to_string().into(),
-                text: text.into(),
-                configured: true,
-                judged: true,
-            });
-        }
-    }
-    let workspace = Workspace::new(files);
-    let analyses = workspace.entries().iter().map(|entry| workspace.analyze(entry)).collect();
-    let report = workspace.finish(analyses);
-    (workspace, report)
-}
+use support::{analyzed, places, texts};
 
 fn json_of(value: &Value) -> Json {
     match value {
@@ -235,7 +215,7 @@ fn cases(report: &Report) -> Vec<Json> {
 
 /// Emits `manifest`, runs every call, and gives what the driver prints.
 fn driven(manifest: &Path) -> Json {
-    let (workspace, report) = analyzed(manifest);
+    let (workspace, report) = analyzed(texts(manifest));
     let files = emit(Target::Python, &workspace, &report, &|_| true).expect("the manifest is emitted");
     let folder = tempfile::tempdir().expect("a folder can be made");
     let package = folder.path().join("emitted");
@@ -246,7 +226,7 @@ fn driven(manifest: &Path) -> Json {
     let cases = folder.path().join("cases.json");
     std::fs::write(&cases, Json::Array(self::cases(&report)).to_string()).expect("a file can be written");
     let output = Command::new("python3")
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver.py"))
+        .arg(places::root().join("runtime/codegen/tests/driver.py"))
         .args([folder.path(), &cases])
         .output()
         .expect("python3 runs");
@@ -256,7 +236,7 @@ fn driven(manifest: &Path) -> Json {
 
 #[test]
 fn emitted_python_agrees_with_the_analyzer_on_every_row_and_on_bad_calls() {
-    let found = driven(&root().join("manifest"));
+    let found = driven(&places::ours());
     let problems = found["problems"].as_array().expect("a list");
     let shown: Vec<String> = problems.iter().take(20).map(Json::to_string).collect();
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), shown.join("\n"));
@@ -267,8 +247,8 @@ fn emitted_python_agrees_with_the_analyzer_on_every_row_and_on_bad_calls() {
 /// The emitted Rust refuses the bad calls that the emitted Python refuses, by the same declarations, and accepts the others.
 #[test]
 fn emitted_rust_and_emitted_python_refuse_the_same_calls() {
-    let manifest = root().join("manifest");
-    let (_, report) = analyzed(&manifest);
+    let manifest = places::ours();
+    let (_, report) = analyzed(texts(&manifest));
     let verdicts = driven(&manifest)["verdicts"].as_array().expect("a list").clone();
     let cases = cases(&report);
     assert_eq!(cases.len(), verdicts.len());
@@ -335,8 +315,8 @@ fn verdict(analysis: &EntryAnalysis, call: &Call, changed: &Json) -> Option<Stri
 /// What is written for each form of the language, as it was last looked at. With `UPDATE_EXPECTED` set it is written anew.
 #[test]
 fn each_form_is_written_as_expected_and_works() {
-    let forms = root().join("runtime/codegen/tests/forms");
-    let (workspace, report) = analyzed(&forms);
+    let forms = places::forms();
+    let (workspace, report) = analyzed(texts(&forms));
     let files = emit(Target::Python, &workspace, &report, &|_| true).expect("the forms are emitted");
     let text = &files.iter().find(|file| file.path == "forms.py").expect("a module a family").text;
     let expected = forms.join("expected.py");
@@ -352,9 +332,7 @@ fn each_form_is_written_as_expected_and_works() {
 /// The same of manifests that others wrote, where they are at hand.
 #[test]
 fn the_corpus_is_emitted_and_agrees() {
-    let root = root().canonicalize().expect("the workspace is somewhere");
-    let corpus = root.ancestors().map(|folder| folder.join("shared/corpus/spec")).find(|folder| folder.is_dir());
-    let Some(corpus) = corpus else { return };
+    let Some(corpus) = places::corpus() else { return };
     let found = driven(&corpus);
     let problems = found["problems"].as_array().expect("a list");
     let shown: Vec<String> = problems.iter().take(20).map(Json::to_string).collect();

@@ -2,12 +2,11 @@
 
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
+#[path = "support/places.rs"]
+mod places;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is somewhere")
-}
 
 /// Ruff as `RUFF` says, or as `PATH` does. It may be absent, but not from CI.
 fn ruff() -> Option<PathBuf> {
@@ -25,7 +24,7 @@ fn run(ruff: &Path, arguments: &[&str], folder: &Path) -> Output {
         .args(arguments)
         .arg("--no-cache")
         .arg("--config")
-        .arg(root().join("runtime/codegen/tests/ruff.toml"))
+        .arg(places::root().join("runtime/codegen/tests/ruff.toml"))
         .arg(folder)
         .output()
         .expect("ruff runs")
@@ -33,20 +32,22 @@ fn run(ruff: &Path, arguments: &[&str], folder: &Path) -> Output {
 
 /// Says nothing of the Python in `folder`, and would change nothing of it.
 fn is_content(ruff: &Path, folder: &Path) {
-    let said = |output: &Output| String::from_utf8_lossy(&output.stdout).chars().take(4000).collect::<String>();
     let format = run(ruff, &["format", "--diff"], folder);
     assert!(format.status.success(), "{}:\n{}", folder.display(), said(&format));
     let lint = run(ruff, &["check", "--output-format", "concise"], folder);
     assert!(lint.status.success(), "{}:\n{}", folder.display(), said(&lint));
 }
 
+/// What ruff said: what it finds, and why it could not look.
+fn said(output: &Output) -> String {
+    let [found, failed] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    format!("{}{failed}", found.chars().take(4000).collect::<String>())
+}
+
 #[test]
 fn emitted_python_is_as_ruff_leaves_it() {
     let Some(ruff) = ruff() else { return };
-    let root = root();
-    let corpus = root.ancestors().map(|folder| folder.join("shared/corpus/spec")).find(|folder| folder.is_dir());
-    for manifest in [Some(root.join("manifest")), Some(root.join("runtime/codegen/tests/forms")), corpus] {
-        let Some(manifest) = manifest else { continue };
+    for manifest in [Some(places::ours()), Some(places::forms()), places::corpus()].into_iter().flatten() {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let written = Command::new(env!("CARGO_BIN_EXE_tileops-codegen"))
             .args(["--target", "python", "--manifest"])
@@ -58,7 +59,7 @@ fn emitted_python_is_as_ruff_leaves_it() {
         assert!(written.success(), "{}", manifest.display());
         is_content(&ruff, &folder.path().join("ops"));
     }
-    is_content(&ruff, &root.join("runtime/ops/python"));
+    is_content(&ruff, &places::root().join("runtime/ops/python"));
 }
 
 /// The two checks can fail.
@@ -71,6 +72,9 @@ fn ruff_tells_other_python_apart() {
     let format = run(&ruff, &["format", "--diff"], folder.path());
     assert!(!format.status.success() && String::from_utf8_lossy(&format.stdout).contains("+x = ["), "{format:?}");
     let lint = run(&ruff, &["check", "--output-format", "concise"], folder.path());
-    let said = String::from_utf8_lossy(&lint.stdout);
-    assert!(!lint.status.success() && said.contains("SIM102"), "{said}");
+    assert!(!lint.status.success() && said(&lint).contains("SIM102"), "{}", said(&lint));
+    // A file that is no Python is refused on the other stream.
+    std::fs::write(folder.path().join("other.py"), "x = [\n").expect("a file can be written");
+    let refused = said(&run(&ruff, &["format", "--diff"], folder.path()));
+    assert!(refused.contains("other.py"), "{refused}");
 }

@@ -1,5 +1,9 @@
 //! Manifests in memory, and crates of what is emitted from them.
 
+#![allow(dead_code, reason = "a test that runs Python has no crate")]
+
+pub(crate) mod places;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,11 +12,7 @@ use std::process::{Command, Output};
 use tileops_analyzer::workspace::{Report, SourceFile, Workspace};
 use tileops_codegen::EmittedFile;
 
-/// The workspace's folder.
-pub(crate) fn root() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    root.canonicalize().expect("the workspace is somewhere")
-}
+use places::root;
 
 /// The texts of a folder's YAML files, each with its path.
 pub(crate) fn texts(folder: &Path) -> Vec<(String, String)> {
