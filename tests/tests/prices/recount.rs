@@ -104,7 +104,26 @@ impl<'c> View<'c> {
 
     /// The bytes of a row of a table: of what one index of the leading axis names.
     fn row(&self, name: &str) -> i128 {
-        self.shape(name)[1..].iter().product::<i128>() * self.width(name)
+        self.behind(name, 1)
+    }
+
+    /// The bytes of a row of each of these tables.
+    fn rows(&self, names: &[&str]) -> i128 {
+        names.iter().map(|name| self.row(name)).sum()
+    }
+
+    /// The bytes of a slot: of what an index of each of the two leading axes names.
+    fn slot(&self, name: &str) -> i128 {
+        self.behind(name, 2)
+    }
+
+    fn behind(&self, name: &str, axes: usize) -> i128 {
+        self.shape(name)[axes..].iter().product::<i128>() * self.width(name)
+    }
+
+    /// The bytes of one element of each plane: what lies behind the two leading axes is a plane.
+    fn planes(&self, name: &str) -> i128 {
+        self.shape(name)[..2].iter().product::<i128>() * self.width(name)
     }
 
     /// Slots of the pool and entries of the table that the positions of requests lie in, found one by one.
@@ -157,26 +176,19 @@ pub(crate) fn recount(op: &str, v: &View<'_>) -> Option<i128> {
             let streams = v.shape("streams")[1];
             2 * v.size("streams") + v.size("y") + v.shape("y")[0] * streams * (streams + 1) * 4
         }
-        "KvCacheAppendFwdOp" => {
-            let slots = v.distinct("slots");
-            v.sizes(&["k", "v", "slots"]) + slots * (v.row("k_cache") + v.row("v_cache"))
-        }
-        "RopeFwdOp" => v.sizes(&["x", "y"]) + v.shape("x")[1] * (v.row("cos") + v.row("sin")),
+        "KvCacheAppendFwdOp" => v.sizes(&["k", "v", "slots"]) + appended(v),
+        "RopeFwdOp" => v.sizes(&["x", "y"]) + v.shape("x")[1] * v.rows(&["cos", "sin"]),
         "MultimodalRopeFwdOp" => {
             let pairs = v.shape("x")[0] * v.shape("cos")[2];
             v.sizes(&["x", "y"]) + pairs * (v.width("cos") + v.width("sin"))
         }
-        "RopeQkInplaceFwdOp" => {
-            let rotated = v.int("rotary_dim");
-            let heads = v.shape("q")[0] * (v.shape("q")[1] + v.shape("k")[1]);
-            2 * heads * rotated * v.width("q") + v.distinct("positions") * v.row("table") + v.size("positions")
-        }
+        "RopeQkInplaceFwdOp" => 2 * rotated(v) + v.distinct("positions") * v.row("table") + v.size("positions"),
         "AttentionFwdOp" => attention(v),
         "PagedDecodeAttentionFwdOp" | "MlaPagedDecodeFwdOp" | "PagedPrefillAttentionFwdOp" => paged(op, v),
         "PagedKvCacheGatherFwdOp" => {
             let rows = v.values("rows");
             let (slots, entries) = v.pages(rows.chunks(2).map(|row| (index(row[0]), row[1])));
-            let slot = v.shape("k_pages")[2..].iter().product::<i128>() * (v.width("k_pages") + v.width("v_pages"));
+            let slot = v.slot("k_pages") + v.slot("v_pages");
             v.sizes(&["rows", "k", "v"]) + entries * v.width("page_table") + slots * slot
         }
         "BlockSparseAttentionFwdOp" => block_sparse(v),
@@ -191,8 +203,8 @@ pub(crate) fn recount(op: &str, v: &View<'_>) -> Option<i128> {
                     seen[at / each * index(extent) + index(position)] = true;
                 }
             }
-            let row: i128 = keys.iter().map(|k| v.shape(k)[2..].iter().product::<i128>() * v.width(k)).sum();
-            v.sizes(&["q", list, "o"]) + marked(&seen) * row
+            let slot: i128 = keys.iter().map(|k| v.slot(k)).sum();
+            v.sizes(&["q", list, "o"]) + marked(&seen) * slot
         }
         "KeyWindowScoresFwdOp" => {
             let mut seen = vec![false; index(v.shape("k")[0])];
@@ -209,17 +221,16 @@ pub(crate) fn recount(op: &str, v: &View<'_>) -> Option<i128> {
         }
         "LayoutGroupedMatmulFwdOp" => layout_grouped(v),
         "ExpertMlpFwdOp" => {
-            let experts = v.distinct("ids") * (v.row("gate_up") + v.row("down"));
+            let experts = v.distinct("ids") * v.rows(&["gate_up", "down"]);
             v.sizes(&["x", "weights", "ids", "y"]) + experts
         }
         "ExpertMlpFp8FwdOp" => {
-            let matrices = ["gate_up", "gate_up_scale", "down", "down_scale"];
-            let expert: i128 = matrices.iter().map(|matrix| v.row(matrix)).sum();
-            v.sizes(&["x", "weights", "ids", "y"]) + v.distinct("ids") * expert
+            let experts = v.distinct("ids") * v.rows(&["gate_up", "gate_up_scale", "down", "down_scale"]);
+            v.sizes(&["x", "weights", "ids", "y"]) + experts
         }
         // Which experts a token goes to is not known: to top_k different ones at least.
         "FusedMoeFwdOp" => {
-            let experts = v.int("top_k") * (v.row("gate_up") + v.row("down"));
+            let experts = v.int("top_k") * v.rows(&["gate_up", "down"]);
             v.sizes(&["x", "logits", "shared_gate_up", "shared_down", "y"]) + experts
         }
         "EmbeddingFwdOp" | "EmbeddingBagFwdOp" => v.sizes(&["ids", "y"]) + v.distinct("ids") * v.row("table"),
@@ -232,7 +243,7 @@ pub(crate) fn recount(op: &str, v: &View<'_>) -> Option<i128> {
         "MaxPool1dFwdOp" | "AvgPool2dFwdOp" => {
             let kernel: Vec<i128> = (0..v.shape("x").len() - 2).map(|axis| v.axis("kernel_size", axis, 1)).collect();
             let (read, _) = windows(v, &kernel);
-            v.sizes(&["y", "indices"]) + v.shape("x")[..2].iter().product::<i128>() * read * v.width("x")
+            v.sizes(&["y", "indices"]) + v.planes("x") * read
         }
         "SpeculativeVerifyFwdOp" => speculative(v),
         _ => return None,
@@ -242,12 +253,21 @@ pub(crate) fn recount(op: &str, v: &View<'_>) -> Option<i128> {
 /// Of these bytes, those that are written: a part of a tensor only where one is changed in place.
 pub(crate) fn recount_written(op: &str, v: &View<'_>) -> i128 {
     match op {
-        "KvCacheAppendFwdOp" => v.distinct("slots") * (v.row("k_cache") + v.row("v_cache")),
-        "RopeQkInplaceFwdOp" => {
-            v.shape("q")[0] * (v.shape("q")[1] + v.shape("k")[1]) * v.int("rotary_dim") * v.width("q")
-        }
+        "KvCacheAppendFwdOp" => appended(v),
+        "RopeQkInplaceFwdOp" => rotated(v),
         _ => v.every_written(),
     }
+}
+
+/// The slots of both caches that are written.
+fn appended(v: &View<'_>) -> i128 {
+    v.distinct("slots") * v.rows(&["k_cache", "v_cache"])
+}
+
+/// What of each head is rotated.
+fn rotated(v: &View<'_>) -> i128 {
+    let heads = v.shape("q")[0] * (v.shape("q")[1] + v.shape("k")[1]);
+    heads * v.int("rotary_dim") * v.width("q")
 }
 
 /// Keys from the first that some query sees to the last.
@@ -267,8 +287,8 @@ fn attention(v: &View<'_>) -> i128 {
             seen[index(last)] = true;
         }
     }
-    let slot = |name: &str| v.shape(name)[0] * v.shape(name)[2..].iter().product::<i128>() * v.width(name);
-    v.sizes(&["q", "sinks", "o"]) + marked(&seen) * (slot("k") + slot("v"))
+    let batch = v.shape("k")[0];
+    v.sizes(&["q", "sinks", "o"]) + marked(&seen) * batch * (v.slot("k") + v.slot("v"))
 }
 
 fn paged(op: &str, v: &View<'_>) -> i128 {
@@ -288,7 +308,7 @@ fn paged(op: &str, v: &View<'_>) -> i128 {
     }
     let (slots, entries) = v.pages(positions);
     let pools = ["k_pages", "v_pages", "cache"].into_iter().filter(|pool| v.has(pool));
-    let slot: i128 = pools.map(|pool| v.shape(pool)[2..].iter().product::<i128>() * v.width(pool)).sum();
+    let slot: i128 = pools.map(|pool| v.slot(pool)).sum();
     let whole = v.sizes(&["q", "q_latent", "q_rope", "kv_lengths", "offsets", "cached_lengths", "o"]);
     whole + entries * v.width("page_table") + slots * slot
 }
@@ -405,8 +425,7 @@ fn windows(v: &View<'_>, kernel: &[i128]) -> (i128, i128) {
 
 fn convolution(v: &View<'_>) -> i128 {
     let (read, used) = windows(v, &v.shape("weight")[2..]);
-    let planes = |name: &str| v.shape(name)[..2].iter().product::<i128>() * v.width(name);
-    v.sizes(&["bias", "y"]) + planes("x") * read + planes("weight") * used
+    v.sizes(&["bias", "y"]) + v.planes("x") * read + v.planes("weight") * used
 }
 
 /// The least over how many tokens are accepted, each number tried.
