@@ -140,15 +140,8 @@ impl Scope {
         for position in dependency_order(lets, findings) {
             let Some(item) = lets.get(position) else { continue };
             let Fact::Valid(formula, _) = &item.value else { continue };
-            let mut kind = Inference::new(self, Position::Let, &formula.path, findings).value(&formula.expr);
-            if !kind.can_be_let() {
-                let name = &item.name.value;
-                let message = format!("`{name}` is `{kind}`, and a `let` stands for something that types can read");
-                findings
-                    .report(&codes::KIND_MISMATCH, formula.expr.range, &*formula.path, &**name, message)
-                    .help("a `let` is an integer, a Boolean, a shape, a literal of an enum or a dtype");
-                kind = Kind::Error;
-            }
+            let mut inference = Inference::new(self, Position::Let, &formula.path, findings);
+            let kind = inference.let_value(&item.name.value, &formula.expr);
             let declared = self.positions.get(&item.name.value).and_then(|&at| self.symbols.get_mut(at));
             if let Some(symbol) = declared
                 && symbol.role == SymbolRole::Let

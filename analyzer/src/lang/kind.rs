@@ -118,7 +118,7 @@ impl AdtTable {
 
 impl Kind {
     /// Whether a `let` can stand for such a value: one that types can read.
-    pub fn can_be_let(&self) -> bool {
+    pub(crate) fn can_be_let(&self) -> bool {
         self.takes_part_in_types() && *self != Kind::None
     }
 

@@ -244,6 +244,19 @@ impl<'a> Inference<'a> {
         self.wants(expr, Wanted::Takes(Takes::DType), "a tensor's `dtype`")
     }
 
+    /// Judges what the `let` called `name` stands for, and gives its kind.
+    pub(crate) fn let_value(&mut self, name: &str, expr: &Expr) -> Kind {
+        let kind = self.value(expr);
+        if kind.can_be_let() {
+            return kind;
+        }
+        let message = format!("`{name}` is `{kind}`, and a `let` stands for something that types can read");
+        self.findings
+            .report(&codes::KIND_MISMATCH, expr.range, self.path, name, message)
+            .help("a `let` is an integer, a Boolean, a shape, a literal of an enum or a dtype");
+        Kind::Error
+    }
+
     fn wants(&mut self, expr: &Expr, takes: Wanted<'_>, taker: &str) -> Kind {
         let guards = self.guards.clone();
         self.expect(expr, Want { takes, taker }, &guards).kind

@@ -71,7 +71,6 @@ impl Probe<'_> {
         if let Some(kind) = kind {
             inference = inference.with_local(candidate.into(), kind);
         }
-        let mut is_let = true;
         if let Some(shape) = shape {
             inference.shape(&shape);
         }
@@ -88,12 +87,14 @@ impl Probe<'_> {
                 (_, Position::Dtype) => {
                     inference.dtype(&expr);
                 }
-                (_, Position::Let) => is_let = inference.value(&expr).can_be_let(),
+                (_, Position::Let) => {
+                    inference.let_value(self.owner.name.unwrap_or_default(), &expr);
+                }
                 _ => {
                     inference.value(&expr);
                 }
             }
         }
-        found.defects.len() + usize::from(!is_let)
+        found.defects.len()
     }
 }
