@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use commands::Escapes;
 
 /// Prices benchmark records against a GPU profile: speed-of-light efficiency, bounds, verdicts.
 ///
@@ -51,7 +52,7 @@ fn run(arguments: Cli) -> Result<ExitCode> {
         Some(Command::History(arguments)) => commands::history::run(&arguments),
         Some(Command::Import(arguments)) => commands::import::run(&arguments),
         Some(Command::Schema) => {
-            commands::write(&format!("{:#}\n", tileops_record::json_schema()), None)?;
+            commands::write(None, Escapes::Text, format!("{:#}\n", tileops_record::json_schema()).as_bytes())?;
             Ok(ExitCode::SUCCESS)
         }
         None => commands::report::run(&arguments.report),

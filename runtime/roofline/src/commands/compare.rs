@@ -9,6 +9,8 @@ use tileops_record::load;
 use tileops_roofline::compare::{Comparison, Options, Reason, Verdict};
 use tileops_roofline::report::{self, CompareView};
 
+use super::Escapes;
+
 /// Compares the times of two sets of records, row by row: same, faster, slower, ambiguous or unknown.
 ///
 /// A verdict is decided by intervals and confirmed by clocks; how far two medians lie apart decides nothing. Several
@@ -85,12 +87,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let comparison = Comparison::new(&old.records, &new.records, &options);
     let output_file = arguments.output_file.as_deref();
     let view = CompareView { all: arguments.all, explain: arguments.explain, width: super::width(output_file) };
-    let text = match arguments.format {
-        Format::Table => report::compare_table(&comparison, view),
-        Format::Json => format!("{:#}\n", report::compare_json(&comparison)),
-        Format::Markdown => report::compare_markdown(&comparison, view),
+    let (text, escapes) = match arguments.format {
+        Format::Table => (report::compare_table(&comparison, view), Escapes::Colours),
+        Format::Json => (format!("{:#}\n", report::compare_json(&comparison)), Escapes::Text),
+        Format::Markdown => (report::compare_markdown(&comparison, view), Escapes::Text),
     };
-    super::write(&text, output_file)?;
+    super::write(output_file, escapes, text.as_bytes())?;
     let fails = |verdict: Verdict, reasons: &[Reason]| {
         arguments.fail_on.iter().any(|on| match on {
             FailOn::Slower => verdict == Verdict::Slower || reasons.contains(&Reason::Failed),

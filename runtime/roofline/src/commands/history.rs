@@ -11,6 +11,8 @@ use tileops_roofline::compare::Options;
 use tileops_roofline::history::{History, nights, write_parquet};
 use tileops_roofline::report::{self, HistoryView};
 
+use super::Escapes;
+
 /// Reads the nights in a folder: a trend per row, what became slower and stayed so, when a formula or a profile changed.
 ///
 /// A night is a folder with files of records, or such a file. It is as old as its first run or, where its records do not
@@ -63,12 +65,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let output_file = arguments.output_file.as_deref();
     let view = HistoryView { all: arguments.all, width: super::width(output_file) };
-    let text = match arguments.format {
-        Format::Table => report::history_table(&history, view),
-        Format::Json => format!("{:#}\n", report::history_json(&history)),
-        Format::Markdown => report::history_markdown(&history, view),
+    let (text, escapes) = match arguments.format {
+        Format::Table => (report::history_table(&history, view), Escapes::Colours),
+        Format::Json => (format!("{:#}\n", report::history_json(&history)), Escapes::Text),
+        Format::Markdown => (report::history_markdown(&history, view), Escapes::Text),
     };
-    super::write(&text, output_file)?;
+    super::write(output_file, escapes, text.as_bytes())?;
     Ok(match (history.regressions(), problems.is_empty()) {
         (1.., _) => ExitCode::from(1),
         (0, false) => ExitCode::from(2),

@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use tileops_roofline::import::{Assumptions, RoofMap, import_junit};
 
+use super::Escapes;
+
 /// Turns JUnit reports of pytest nightlies into records, one JSON object a line.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -53,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             lines.push('\n');
         }
     }
-    super::write(&lines, arguments.output_file.as_deref())?;
+    super::write(arguments.output_file.as_deref(), Escapes::Text, lines.as_bytes())?;
     let _ = writeln!(io::stderr(), "{records} records; {untimed} test cases state no time");
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }

@@ -34,42 +34,37 @@ pub(crate) fn width(output_file: Option<&Path>) -> Option<usize> {
     terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
 }
 
-/// Writes `text` to the file, without colour, or to the standard output.
-pub(crate) fn write(text: &str, output_file: Option<&Path>) -> Result<()> {
-    output(output_file, |out| out.write_all(text.as_bytes()))
+/// What escape sequences are in an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Escapes {
+    /// Colours: a file gets none, nor does a standard output where they are not wanted.
+    Colours,
+    /// Text like any other: a document has no colours.
+    Text,
 }
 
-/// Has `print` write to the file, without colour, or to the standard output, with colour where that is wanted.
-pub(crate) fn output(output_file: Option<&Path>, print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    match output_file {
-        Some(path) => to_file(path, anstream::StripStream::new, print),
-        None => to_stdout(anstream::stdout().lock(), print),
-    }
-}
-
-/// As [`output`], for a document: it has no colours, and what looks like one is its text.
-pub(crate) fn document(output_file: Option<&Path>, print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    match output_file {
-        Some(path) => to_file(path, |file| file, print),
-        None => to_stdout(io::stdout().lock(), print),
-    }
-}
-
-fn to_file<W: Write>(
-    path: &Path,
-    stream: impl FnOnce(File) -> W,
+/// Has `print` write to the file, or to the standard output.
+pub(crate) fn output(
+    output_file: Option<&Path>,
+    escapes: Escapes,
     print: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<()> {
     let write = || {
-        let mut out = BufWriter::new(stream(File::create(path)?));
+        let out: Box<dyn Write> = match (output_file, escapes) {
+            (Some(path), Escapes::Colours) => Box::new(anstream::StripStream::new(File::create(path)?)),
+            (Some(path), Escapes::Text) => Box::new(File::create(path)?),
+            (None, Escapes::Colours) => Box::new(anstream::stdout().lock()),
+            (None, Escapes::Text) => Box::new(io::stdout().lock()),
+        };
+        let mut out = BufWriter::new(out);
         print(&mut out)?;
         out.flush()
     };
-    write().with_context(|| format!("cannot write {}", path.display()))
+    let place = || output_file.map_or_else(|| "to the standard output".to_owned(), |path| path.display().to_string());
+    write().with_context(|| format!("cannot write {}", place()))
 }
 
-fn to_stdout(stream: impl Write, print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let mut out = BufWriter::new(stream);
-    print(&mut out)?;
-    Ok(out.flush()?)
+/// As [`output`], of a whole text.
+pub(crate) fn write(output_file: Option<&Path>, escapes: Escapes, text: &[u8]) -> Result<()> {
+    output(output_file, escapes, |out| out.write_all(text))
 }

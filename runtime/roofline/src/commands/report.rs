@@ -1,16 +1,17 @@
 //! Records against a profile, as a report.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use tileops_record::{Record, each, each_brief, load};
 use tileops_roofline::profile::Profile;
 use tileops_roofline::report::{self, Builder, Report, TableOptions, price_one};
+
+use super::Escapes;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -66,26 +67,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     super::complain(&problems);
     if let Some(path) = &arguments.html {
-        fs::write(path, report::html(&report, &profile)).with_context(|| format!("cannot write {}", path.display()))?;
+        super::write(Some(path), Escapes::Text, report::html(&report, &profile).as_bytes())?;
     }
     if let Some(path) = &arguments.svg {
         // Its errors are not those of threads.
         let drawn = report::svg(&report, &profile).map_err(|error| anyhow!("cannot draw the plot: {error}"))?;
-        fs::write(path, drawn).with_context(|| format!("cannot write {}", path.display()))?;
+        super::write(Some(path), Escapes::Text, drawn.as_bytes())?;
     }
     let output_file = arguments.output_file.as_deref();
     let options = TableOptions { width: super::width(output_file) };
-    match arguments.format {
-        Format::Table => super::output(output_file, |out| report::table(&report, &profile, options, out)),
-        Format::Json => super::document(output_file, |out| print_json(&report, &profile, paths, out)),
-        Format::Csv => super::document(output_file, |out| report::csv(&report, out)),
-        Format::Markdown => {
-            super::document(output_file, |out| out.write_all(report::markdown(&report, &profile).as_bytes()))
-        }
-        Format::Junit => {
-            super::document(output_file, |out| out.write_all(report::junit(&report, &profile)?.as_bytes()))
-        }
-    }?;
+    let escapes = if arguments.format == Format::Table { Escapes::Colours } else { Escapes::Text };
+    super::output(output_file, escapes, |out| match arguments.format {
+        Format::Table => report::table(&report, &profile, options, out),
+        Format::Json => print_json(&report, &profile, paths, out),
+        Format::Csv => report::csv(&report, out),
+        Format::Markdown => out.write_all(report::markdown(&report, &profile).as_bytes()),
+        Format::Junit => out.write_all(report::junit(&report, &profile)?.as_bytes()),
+    })?;
     Ok(match (problems.is_empty(), report.healthy()) {
         (_, false) => ExitCode::from(1),
         (false, true) => ExitCode::from(2),
