@@ -1,5 +1,6 @@
 //! Verdicts as people and scripts read them.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use tileops_record::units::si;
 
 use crate::exempt::Exemptions;
-use crate::verdict::{Audited, PREMISE, Verdict};
+use crate::verdict::{Audited, FAR, PREMISE, SHORT, Verdict};
 
 /// The exit code: 1 where a formula failed or nobody could judge it, and 0 otherwise.
 pub fn exit_code(rows: &[Audited]) -> u8 {
@@ -26,8 +27,8 @@ pub fn text(rows: &[Audited], exemptions: &Exemptions) -> String {
         }
         // The farther from what was declared, the earlier; among rows that agree the largest is the first, as it ran.
         match verdict {
-            Verdict::Fail | Verdict::Exempt => group.sort_by(|a, b| share(a).total_cmp(&share(b))),
-            Verdict::Warn => group.sort_by(|a, b| share(b).total_cmp(&share(a))),
+            Verdict::Fail | Verdict::Exempt => group.sort_by(|a, b| by_share(a, b)),
+            Verdict::Warn => group.sort_by(|a, b| by_share(b, a)),
             _ => {}
         }
         let _ = writeln!(out, "{}  {}: {}", verdict.word(), plural(group.len(), "row"), meaning(verdict));
@@ -66,15 +67,17 @@ pub fn text(rows: &[Audited], exemptions: &Exemptions) -> String {
 }
 
 /// What a verdict says of its rows.
-fn meaning(verdict: Verdict) -> &'static str {
+fn meaning(verdict: Verdict) -> String {
     match verdict {
-        Verdict::Fail => "fewer bytes were read than the formula declares, by over 5 %",
-        Verdict::Error => "there is no usable measurement",
-        Verdict::NoVerdict => "the op declares no read half, so that nothing could be judged; this is no pass",
-        Verdict::Warn => "over 1.5 times the declared bytes were read",
-        Verdict::Exempt => "fewer bytes were read than declared, where a configured exception holds",
-        Verdict::Skipped => "not run, or nothing to read",
-        Verdict::Ok => "what was read is what the formula declares",
+        Verdict::Fail => format!("fewer bytes were read than the formula declares, by over {} %", SHORT * 100.0),
+        Verdict::Error => "there is no usable measurement".to_owned(),
+        Verdict::NoVerdict => {
+            "the op declares no read half, so that nothing could be judged; this is no pass".to_owned()
+        }
+        Verdict::Warn => format!("over {FAR} times the declared bytes were read"),
+        Verdict::Exempt => "fewer bytes were read than declared, where a configured exception holds".to_owned(),
+        Verdict::Skipped => "not run, or nothing to read".to_owned(),
+        Verdict::Ok => "what was read is what the formula declares".to_owned(),
     }
 }
 
@@ -89,7 +92,7 @@ fn next(verdict: Verdict) -> Option<&'static str> {
             Some("measure a copy alone (--check-counters), then the row alone (--op OP); each row says what went wrong")
         }
         Verdict::NoVerdict => {
-            Some("implement `eval_roofline_read_bytes()` of these ops; a sum of the inputs is no read half")
+            Some("say in `runtime/ops/src/declared/reads.rs` what these ops read; a sum of the inputs is no read half")
         }
         Verdict::Warn => Some(
             "of one kernel, look for what it reads more than once; of several, for what they hand to each other through memory",
@@ -98,9 +101,9 @@ fn next(verdict: Verdict) -> Option<&'static str> {
     }
 }
 
-/// The share of the declared reads that was measured.
-fn share(row: &Audited) -> f64 {
-    row.share().unwrap_or(f64::NAN)
+/// The order of two rows whose reads were judged: such a row has a share.
+fn by_share(a: &Audited, b: &Audited) -> Ordering {
+    a.share().unwrap_or_default().total_cmp(&b.share().unwrap_or_default())
 }
 
 /// The heads of a group's table: names on the left, numbers on the right.
@@ -130,7 +133,7 @@ fn table(out: &mut String, rows: &[&Audited], exemptions: &Exemptions) {
     out.push_str(&line(HEADS));
     for (row, cells) in rows.iter().zip(&lines) {
         out.push_str(&line(cells.each_ref().map(String::as_str)));
-        for note in notes(row, exemptions) {
+        if let Some(note) = note(row, exemptions) {
             let _ = writeln!(out, "      {note}");
         }
     }
@@ -153,16 +156,16 @@ fn cells(row: &Audited) -> [String; HEADS.len()] {
 }
 
 /// What a row says that neither its numbers nor its verdict do.
-fn notes(row: &Audited, exemptions: &Exemptions) -> Vec<String> {
+fn note(row: &Audited, exemptions: &Exemptions) -> Option<String> {
     match row.verdict {
-        Verdict::Error | Verdict::Skipped => vec![row.why.clone()],
+        Verdict::Error | Verdict::Skipped => Some(row.why.clone()),
         Verdict::Exempt => {
             let when = row.exemption.as_deref().unwrap_or_default();
             let of_row = exemptions.iter().find(|e| e.op == row.op && e.when == when);
             let reason = of_row.map_or(&*row.why, |exemption| exemption.reason.trim());
-            vec![format!("when {when}: {reason}")]
+            Some(format!("when {when}: {reason}"))
         }
-        Verdict::Fail | Verdict::NoVerdict | Verdict::Warn | Verdict::Ok => Vec::new(),
+        Verdict::Fail | Verdict::NoVerdict | Verdict::Warn | Verdict::Ok => None,
     }
 }
 

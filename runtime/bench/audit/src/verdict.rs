@@ -181,13 +181,15 @@ pub fn judge(row: &Row<'_>, exemptions: &Exemptions) -> Audited {
         exemption: None,
         premise: None,
     };
+    let share = audited.share();
     let mut decide = |verdict: Verdict, why: String| {
         audited.verdict = verdict;
         audited.why = why;
         audited.premise = verdict.premise();
     };
     let Some(declared) = row.declared else {
-        decide(Verdict::NoVerdict, "the op declares no read half: implement `eval_roofline_read_bytes()`".to_owned());
+        let why = "the op declares no read half: say what it reads in `runtime/ops/src/declared/reads.rs`";
+        decide(Verdict::NoVerdict, why.to_owned());
         return audited;
     };
     if declared == 0 {
@@ -231,11 +233,10 @@ pub fn judge(row: &Row<'_>, exemptions: &Exemptions) -> Audited {
         }
         Run::Measured { .. } => {}
     }
-    let Some(read) = read else {
+    let Some((read, share)) = read.zip(share) else {
         decide(Verdict::Error, format!("a kernel has no value of `{READ}`"));
         return audited;
     };
-    let share = read / declared as f64;
     let compared =
         format!("{:.1} % of the declared {} were read ({})", share * 100.0, si(declared as f64, "B"), si(read, "B"));
     if share >= 1.0 - SHORT {
