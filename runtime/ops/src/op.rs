@@ -54,9 +54,10 @@ pub trait Op: Send {
     /// The FLOPs and the bytes of the last completed call, computed anew each time.
     fn eval_roofline(&self) -> Result<Roofline, OpError>;
 
-    /// The bytes that `call` reads, where the roofline says them apart: bytes that follow from the effects of the signature,
-    /// and a formula by hand. Nothing where `bytes` is an expression, which says a sum.
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    /// The bytes that `call` reads as far as they are emitted, where the roofline says them apart: bytes that follow from the
+    /// effects of the signature, and a formula by hand. Nothing where `bytes` is an expression, which says a sum: there
+    /// [`Op::eval_roofline_read_bytes`], which is what to ask, has what the op's author declares.
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let _ = call;
         Ok(None)
     }
@@ -118,7 +119,7 @@ pub trait Op: Send {
     fn eval_roofline_read_bytes(&self) -> Option<Result<u128, OpError>> {
         let read = self.completed_call().and_then(|call| match self.declared().read_bytes {
             Some(read_bytes) => read_bytes(call).map(Some),
-            None => self.read_bytes(call),
+            None => self.emitted_read_bytes(call),
         });
         match read {
             Ok(None) => None,

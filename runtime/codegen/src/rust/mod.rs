@@ -125,7 +125,7 @@ fn op(family: &str, analysis: &EntryAnalysis) -> Result<String, String> {
     if let Some(reads) = &roofline.reads {
         text.push('\n');
         let call = if read_by(reads).contains("call") { "call" } else { "_" };
-        let header = format!("fn read_bytes(&self, {call}: &CheckedCall) -> Result<Option<Int>, OpError>");
+        let header = format!("fn emitted_read_bytes(&self, {call}: &CheckedCall) -> Result<Option<Int>, OpError>");
         method(&mut text, &header, reads);
     }
     if !construction.tensors.is_empty() {

@@ -15,7 +15,7 @@ use super::stmt::{Stmt, bind, free_in, read_by, string};
 use super::tree::{Arms, branches, settle};
 use crate::layout::Doc;
 
-/// The bodies of `eval_roofline` and of `read_bytes`, if there is one.
+/// The bodies of `eval_roofline` and of `emitted_read_bytes`, if there is one.
 pub(super) struct Roofline {
     pub(super) price: Vec<Stmt>,
     pub(super) reads: Option<Vec<Stmt>>,

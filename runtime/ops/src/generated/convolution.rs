@@ -140,7 +140,7 @@ impl Op for Conv2dFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::conv_roofline(call)?.read))
     }
 
@@ -276,7 +276,7 @@ impl Op for Conv1dFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::conv_roofline(call)?.read))
     }
 
@@ -447,7 +447,7 @@ impl Op for Conv3dFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::conv_roofline(call)?.read))
     }
 
@@ -614,7 +614,7 @@ impl Op for ConvTranspose2dFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::conv_transpose_roofline(call)?.read))
     }
 
@@ -719,7 +719,7 @@ impl Op for CausalConv1dFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")?;
         let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
@@ -832,7 +832,7 @@ impl Op for CausalConv1dUpdateFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("state")? + call.bytes("weight")?;
         let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
@@ -909,7 +909,7 @@ impl Op for NearestUpsample2dFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }

@@ -50,7 +50,7 @@ impl Op for SigmoidFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -125,7 +125,7 @@ impl Op for SiluFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -190,7 +190,7 @@ impl Op for QuickGeluFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -255,7 +255,7 @@ impl Op for ReluSquaredFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -332,7 +332,7 @@ impl Op for LeakyReluFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -402,7 +402,7 @@ impl Op for EluFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -467,7 +467,7 @@ impl Op for SeluFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -541,7 +541,7 @@ impl Op for SoftplusFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -606,7 +606,7 @@ impl Op for MishFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -671,7 +671,7 @@ impl Op for HardswishFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -736,7 +736,7 @@ impl Op for HardsigmoidFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -810,7 +810,7 @@ impl Op for HardtanhFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -885,7 +885,7 @@ impl Op for PreluFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")?;
         Ok(Some(read))
     }
@@ -950,7 +950,7 @@ impl Op for LogSigmoidFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -1045,7 +1045,7 @@ impl Op for AddFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -1117,7 +1117,7 @@ impl Op for MulFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -1194,7 +1194,7 @@ impl Op for EqFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -1268,7 +1268,7 @@ impl Op for LogicalXorFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -1363,7 +1363,7 @@ impl Op for SubFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -1461,7 +1461,7 @@ impl Op for DivFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -1538,7 +1538,7 @@ impl Op for MaximumFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -1615,7 +1615,7 @@ impl Op for MinimumFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -1688,7 +1688,7 @@ impl Op for PowFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("base")? + call.bytes("exponent")?;
         Ok(Some(read))
     }
@@ -1765,7 +1765,7 @@ impl Op for RemainderFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -1842,7 +1842,7 @@ impl Op for GtFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -1915,7 +1915,7 @@ impl Op for BitwiseAndFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -1983,7 +1983,7 @@ impl Op for SiluAndMulFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -2056,7 +2056,7 @@ impl Op for GegluFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -2125,7 +2125,7 @@ impl Op for GluFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -2193,7 +2193,7 @@ impl Op for RegluFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -2270,7 +2270,7 @@ impl Op for ClampedSwigluFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -2354,7 +2354,7 @@ impl Op for SiluAndMulQuantizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -2436,7 +2436,7 @@ impl Op for LerpFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("start")? + call.bytes("end")? + call.bytes("weight")?;
         Ok(Some(read))
     }
@@ -2518,7 +2518,7 @@ impl Op for WhereFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("condition")? + call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -2612,7 +2612,7 @@ impl Op for MaskedFillFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("mask")?;
         Ok(Some(read))
     }
@@ -2696,7 +2696,7 @@ impl Op for AddcmulFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -2780,7 +2780,7 @@ impl Op for AddcdivFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -2861,7 +2861,7 @@ impl Op for ClampTensorFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("min")? + call.bytes("max")?;
         Ok(Some(read))
     }
@@ -2926,7 +2926,7 @@ impl Op for ExpFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -2996,7 +2996,7 @@ impl Op for RsqrtFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -3071,7 +3071,7 @@ impl Op for ReluFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -3141,7 +3141,7 @@ impl Op for GeluFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -3232,7 +3232,7 @@ impl Op for RoundFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -3422,7 +3422,7 @@ impl Op for ClampFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -3494,7 +3494,7 @@ impl Op for NegFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -3567,7 +3567,7 @@ impl Op for AbsFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -3637,7 +3637,7 @@ impl Op for ReciprocalFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -3707,7 +3707,7 @@ impl Op for SqrtFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -3772,7 +3772,7 @@ impl Op for LogFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -3837,7 +3837,7 @@ impl Op for Log1pFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -3902,7 +3902,7 @@ impl Op for SinFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -3967,7 +3967,7 @@ impl Op for TanhFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -4032,7 +4032,7 @@ impl Op for ErfFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -4102,7 +4102,7 @@ impl Op for SignFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -4175,7 +4175,7 @@ impl Op for FloorFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -4241,7 +4241,7 @@ impl Op for LogicalNotFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -4395,7 +4395,7 @@ impl Op for CastFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }

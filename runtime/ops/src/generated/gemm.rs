@@ -81,7 +81,7 @@ impl Op for MatmulFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -170,7 +170,7 @@ impl Op for LinearFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")?;
         let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
@@ -248,7 +248,7 @@ impl Op for BatchedMatmulFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -372,7 +372,7 @@ impl Op for ScaledMatmulFp8FwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")? + call.bytes("scale_a")? + call.bytes("scale_b")?;
         let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
@@ -484,7 +484,7 @@ impl Op for MatmulInt4WeightFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("packed")? + call.bytes("scale")? + call.bytes("zero")?;
         Ok(Some(read))
     }
@@ -563,7 +563,7 @@ impl Op for GroupedMatmulFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::grouped_matmul_roofline(call)?.read))
     }
 
@@ -751,7 +751,7 @@ impl Op for GateUpMatmulFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("gate")? + call.bytes("up")?;
         Ok(Some(read))
     }
@@ -831,7 +831,7 @@ impl Op for GroupedMatmulWgradOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("dy")? + call.bytes("offsets")?;
         Ok(Some(read))
     }
@@ -908,7 +908,7 @@ impl Op for OuterProductMeanFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         Ok(Some(read))
     }
@@ -1013,7 +1013,7 @@ impl Op for BlockScaledMatmulFp8FwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("scale_a")? + call.bytes("b")? + call.bytes("scale_b")?;
         Ok(Some(read))
     }
@@ -1126,7 +1126,7 @@ impl Op for MatmulInt8FwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")?;
         let read = if call.present("scale_a")? {
             let read = read + call.bytes("scale_a")?;
@@ -1224,7 +1224,7 @@ impl Op for MatmulInt8WeightFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")? + call.bytes("scale")?;
         let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
@@ -1328,7 +1328,7 @@ impl Op for MatmulMxfp4WeightFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("packed")? + call.bytes("scale")?;
         let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
@@ -1439,7 +1439,7 @@ impl Op for BatchedMatmulFp8FwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("a")? + call.bytes("b")? + call.bytes("scale_a")? + call.bytes("scale_b")?;
         Ok(Some(read))
     }
@@ -1538,7 +1538,7 @@ impl Op for GroupedMatmulFp8FwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::grouped_matmul_fp8_roofline(call)?.read))
     }
 

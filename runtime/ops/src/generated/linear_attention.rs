@@ -195,7 +195,7 @@ impl Op for GatedLinearAttentionFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::gated_linear_attention_roofline(call)?.read))
     }
 
@@ -328,7 +328,7 @@ impl Op for ChunkScanFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("dt")? + call.bytes("a")? + call.bytes("b")? + call.bytes("c")?;
         Ok(Some(read))
     }
@@ -451,7 +451,7 @@ impl Op for ChunkGatedLinearAttentionFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::chunk_gated_linear_attention_roofline(call)?.read))
     }
 
@@ -576,7 +576,7 @@ impl Op for RetentionFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")? + call.bytes("k")? + call.bytes("v")? + call.bytes("decay")?;
         Ok(Some(read))
     }
@@ -705,7 +705,7 @@ impl Op for GatedDeltaRuleChunkFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::gated_delta_rule_chunk_roofline(call)?.read))
     }
 
@@ -830,7 +830,7 @@ impl Op for GatedDeltaRuleStepFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")?
             + call.bytes("k")?
             + call.bytes("v")?
@@ -957,7 +957,7 @@ impl Op for DeltaRuleFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")? + call.bytes("k")? + call.bytes("v")? + call.bytes("beta")?;
         let read = if call.present("initial")? { read + call.bytes("initial")? } else { read };
         Ok(Some(read))
@@ -1143,7 +1143,7 @@ impl Op for SelectiveScanFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("u")? + call.bytes("delta")? + call.bytes("a")? + call.bytes("b")? + call.bytes("c")?;
         let read = if call.present("d")? { read + call.bytes("d")? } else { read };
         let read = if call.present("z")? { read + call.bytes("z")? } else { read };
@@ -1282,7 +1282,7 @@ impl Op for StateUpdateFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("state")?
             + call.bytes("x")?
             + call.bytes("dt")?
@@ -1407,7 +1407,7 @@ impl Op for Wkv6FwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("r")?
             + call.bytes("k")?
             + call.bytes("v")?
@@ -1491,7 +1491,7 @@ impl Op for ChunkCumsumFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("g")? + call.bytes("offsets")?;
         Ok(Some(read))
     }
@@ -1587,7 +1587,7 @@ impl Op for ChunkMeanPoolFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("k")? + call.bytes("offsets")? + call.bytes("chunks")?;
         Ok(Some(read))
     }

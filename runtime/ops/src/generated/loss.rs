@@ -91,7 +91,7 @@ impl Op for CrossEntropyFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("logits")? + call.bytes("target")?;
         Ok(Some(read))
     }
@@ -176,7 +176,7 @@ impl Op for CrossEntropyBwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("grad")? + call.bytes("logits")? + call.bytes("lse")? + call.bytes("target")?;
         Ok(Some(read))
     }
@@ -264,7 +264,7 @@ impl Op for LinearCrossEntropyFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")? + call.bytes("target")?;
         Ok(Some(read))
     }
@@ -341,7 +341,7 @@ impl Op for KlDivFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("input")? + call.bytes("target")?;
         Ok(Some(read))
     }
@@ -413,7 +413,7 @@ impl Op for MseLossFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("input")? + call.bytes("target")?;
         Ok(Some(read))
     }

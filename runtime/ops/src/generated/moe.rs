@@ -109,7 +109,7 @@ impl Op for TopkRouterFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("logits")?;
         let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
         Ok(Some(read))
@@ -233,7 +233,7 @@ impl Op for ExpertGatherFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("ids")?;
         Ok(Some(read))
     }
@@ -336,7 +336,7 @@ impl Op for ExpertMlpFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::expert_mlp_roofline(call)?.read))
     }
 
@@ -597,7 +597,7 @@ impl Op for LayoutGroupedMatmulFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::layout_grouped_matmul_roofline(call)?.read))
     }
 
@@ -728,7 +728,7 @@ impl Op for ExpertMlpFp8FwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::expert_mlp_fp8_roofline(call)?.read))
     }
 
@@ -863,7 +863,7 @@ impl Op for FusedMoeFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::fused_moe_roofline(call)?.read))
     }
 
@@ -983,7 +983,7 @@ impl Op for GroupedTopkRouterFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("logits")? + call.bytes("bias")?;
         Ok(Some(read))
     }
@@ -1059,7 +1059,7 @@ impl Op for ExpertCountsFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("ids")?;
         Ok(Some(read))
     }
@@ -1152,7 +1152,7 @@ impl Op for ExpertCombineFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("rows")? + call.bytes("weights")? + call.bytes("places")?;
         let read = if call.present("shared")? { read + call.bytes("shared")? } else { read };
         Ok(Some(read))
@@ -1237,7 +1237,7 @@ impl Op for ExpertPermuteFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("ids")?;
         Ok(Some(read))
     }
@@ -1312,7 +1312,7 @@ impl Op for LoadBalanceLossFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("probs")? + call.bytes("ids")?;
         Ok(Some(read))
     }

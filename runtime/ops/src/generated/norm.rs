@@ -75,7 +75,7 @@ impl Op for RmsNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         let read = if call.present("weight")? { read + call.bytes("weight")? } else { read };
         Ok(Some(read))
@@ -179,7 +179,7 @@ impl Op for LayerNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         let read = if call.present("weight")? { read + call.bytes("weight")? } else { read };
         let read = if call.present("bias")? { read + call.bytes("bias")? } else { read };
@@ -266,7 +266,7 @@ impl Op for AddRmsNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("residual")? + call.bytes("weight")?;
         Ok(Some(read))
     }
@@ -426,7 +426,7 @@ impl Op for BatchNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         let read = if call.present("running_mean")? {
             let read = read + call.bytes("running_mean")?;
@@ -547,7 +547,7 @@ impl Op for GroupNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         let read = if call.present("weight")? {
             let read = read + call.bytes("weight")?;
@@ -648,7 +648,7 @@ impl Op for AddLayerNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("residual")? + call.bytes("weight")? + call.bytes("bias")?;
         Ok(Some(read))
     }
@@ -732,7 +732,7 @@ impl Op for AdaLayerNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("shift")? + call.bytes("scale")?;
         Ok(Some(read))
     }
@@ -838,7 +838,7 @@ impl Op for GatedAdaLayerNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("branch")?
             + call.bytes("gate")?
             + call.bytes("shift")?
@@ -942,7 +942,7 @@ impl Op for InstanceNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         let read = if call.present("weight")? {
             let read = read + call.bytes("weight")?;
@@ -1023,7 +1023,7 @@ impl Op for GemmaRmsNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")?;
         Ok(Some(read))
     }
@@ -1115,7 +1115,7 @@ impl Op for QkRmsNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")? + call.bytes("k")? + call.bytes("q_weight")? + call.bytes("k_weight")?;
         Ok(Some(read))
     }
@@ -1213,7 +1213,7 @@ impl Op for GatedRmsNormFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("gate")? + call.bytes("weight")?;
         Ok(Some(read))
     }
@@ -1303,7 +1303,7 @@ impl Op for RmsNormQuantizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("weight")?;
         let read = if call.present("residual")? { read + call.bytes("residual")? } else { read };
         Ok(Some(read))
@@ -1375,7 +1375,7 @@ impl Op for L2NormalizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -1467,7 +1467,7 @@ impl Op for RmsNormBwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("dy")? + call.bytes("x")? + call.bytes("weight")? + call.bytes("rstd")?;
         Ok(Some(read))
     }
@@ -1567,7 +1567,7 @@ impl Op for LayerNormBwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read =
             call.bytes("dy")? + call.bytes("x")? + call.bytes("weight")? + call.bytes("mean")? + call.bytes("rstd")?;
         Ok(Some(read))

@@ -97,7 +97,7 @@ impl Op for AdamWStepFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("weight")? + call.bytes("grad")? + call.bytes("moment")? + call.bytes("variance")?;
         Ok(Some(read))
     }
@@ -169,7 +169,7 @@ impl Op for GradClipFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("grad")? + call.bytes("norm")?;
         Ok(Some(read))
     }

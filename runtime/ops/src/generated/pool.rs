@@ -144,7 +144,7 @@ impl Op for MaxPool2dFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::max_pool_roofline(call)?.read))
     }
 
@@ -238,7 +238,7 @@ impl Op for AdaptiveAvgPool2dFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::adaptive_avg_pool_roofline(call)?.read))
     }
 
@@ -398,7 +398,7 @@ impl Op for MaxPool2dWithIndicesFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::max_pool_roofline(call)?.read))
     }
 
@@ -567,7 +567,7 @@ impl Op for AvgPool2dFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::avg_pool_roofline(call)?.read))
     }
 
@@ -677,7 +677,7 @@ impl Op for MaxPool1dFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::max_pool_roofline(call)?.read))
     }
 
@@ -784,7 +784,7 @@ impl Op for AvgPool1dFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::avg_pool_roofline(call)?.read))
     }
 
@@ -956,7 +956,7 @@ impl Op for MaxPool3dFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::max_pool_roofline(call)?.read))
     }
 
@@ -1116,7 +1116,7 @@ impl Op for AvgPool3dFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::avg_pool_roofline(call)?.read))
     }
 
@@ -1218,7 +1218,7 @@ impl Op for AdaptiveMaxPool2dFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::adaptive_max_pool_roofline(call)?.read))
     }
 

@@ -66,7 +66,7 @@ impl Op for CausalMaskFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, _: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, _: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = int(0);
         Ok(Some(read))
     }
@@ -152,7 +152,7 @@ impl Op for AlibiBiasFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("slopes")?;
         Ok(Some(read))
     }
@@ -246,7 +246,7 @@ impl Op for SinusoidalPositionsFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, _: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, _: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = int(0);
         Ok(Some(read))
     }
@@ -337,7 +337,7 @@ impl Op for RopeTableFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("frequencies")?;
         Ok(Some(read))
     }
@@ -416,7 +416,7 @@ impl Op for CausalLengthsMaskFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("valid")?;
         Ok(Some(read))
     }

@@ -66,7 +66,7 @@ impl Op for RowQuantizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -162,7 +162,7 @@ impl Op for BlockDequantizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")? + call.bytes("scale")?;
         Ok(Some(read))
     }
@@ -244,7 +244,7 @@ impl Op for TensorQuantizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("scale")? + call.bytes("x")?;
         Ok(Some(read))
     }
@@ -336,7 +336,7 @@ impl Op for TokenGroupQuantizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -427,7 +427,7 @@ impl Op for BlockQuantizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -508,7 +508,7 @@ impl Op for MxQuantizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -609,7 +609,7 @@ impl Op for Int4DequantizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("packed")? + call.bytes("scale")?;
         let read = if call.present("zero")? { read + call.bytes("zero")? } else { read };
         Ok(Some(read))
@@ -698,7 +698,7 @@ impl Op for FakeQuantizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")? + call.bytes("scale")? + call.bytes("zero_point")?;
         Ok(Some(read))
     }
@@ -797,7 +797,7 @@ impl Op for RowDequantizeFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("q")? + call.bytes("scale")?;
         let read = if call.present("column_scale")? { read + call.bytes("column_scale")? } else { read };
         Ok(Some(read))

@@ -77,7 +77,7 @@ impl Op for TopPSampleFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("top_p")? + call.bytes("logits")? + call.bytes("uniform")?;
         Ok(Some(read))
     }
@@ -159,7 +159,7 @@ impl Op for TopKFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("x")?;
         Ok(Some(read))
     }
@@ -243,7 +243,7 @@ impl Op for TopKSampleFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("logits")? + call.bytes("uniform")?;
         Ok(Some(read))
     }
@@ -333,7 +333,7 @@ impl Op for TopKTopPSampleFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("probs")? + call.bytes("top_k")? + call.bytes("top_p")? + call.bytes("uniform")?;
         Ok(Some(read))
     }
@@ -419,7 +419,7 @@ impl Op for MinPSampleFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("logits")? + call.bytes("uniform")?;
         Ok(Some(read))
     }
@@ -496,7 +496,7 @@ impl Op for GreedySampleFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("logits")?;
         Ok(Some(read))
     }
@@ -574,7 +574,7 @@ impl Op for RepetitionPenaltyFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("logits")? + call.bytes("seen")?;
         Ok(Some(read))
     }
@@ -647,7 +647,7 @@ impl Op for LogitSoftcapFwdOp {
         Roofline::of(Self::ENTRY.0, flops, bytes)
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         let read = call.bytes("logits")?;
         Ok(Some(read))
     }
@@ -735,7 +735,7 @@ impl Op for SpeculativeVerifyFwdOp {
         Roofline::of(Self::ENTRY.0, cost.flops, cost.bytes())
     }
 
-    fn read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
+    fn emitted_read_bytes(&self, call: &CheckedCall) -> Result<Option<Int>, OpError> {
         Ok(Some(formulas::speculative_verify_roofline(call)?.read))
     }
 
