@@ -24,8 +24,8 @@
     const prefixes = ["", "k", "M", "G", "T", "P", "E"];
     let at = 0;
     while (Math.abs(value) >= 999.5 && at + 1 < prefixes.length) { value /= 1000; at += 1; }
-    const text = at === 0 && Number.isInteger(value) ? String(value) : Math.abs(value) > 0 && Math.abs(value) < 0.01 ? value.toExponential(1) : value.toPrecision(3);
-    return `${text} ${prefixes[at]}${unit}`.trim();
+    const digits = at === 0 && Number.isInteger(value) ? String(value) : Math.abs(value) > 0 && Math.abs(value) < 0.01 ? value.toExponential(1) : value.toPrecision(3);
+    return `${digits} ${prefixes[at]}${unit}`.trim();
   };
   const time = (ns) => {
     if (ns === null || ns === undefined) return "–";
@@ -130,9 +130,9 @@
 
   // Filters.
   const filter = () => {
-    const words = filters.text.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const asked = filters.text.value.toLowerCase().split(/\s+/).filter(Boolean);
     state.visible = rows.filter((row) =>
-      words.every((word) => row.text.includes(word))
+      asked.every((word) => row.text.includes(word))
       && (!filters.family.value || row.record.family === filters.family.value)
       && (!filters.dtype.value || row.record.dtype === filters.dtype.value)
       && (!filters.verdict.value || row.kind.id === filters.verdict.value));
@@ -155,13 +155,11 @@
     if (value !== null && typeof value === "object") return Object.entries(value).map(([name, inner]) => `${name} ${plain(inner)}`).join(", ");
     return typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(4))) : String(value);
   };
-  const named = (object) => facts(Object.entries(object ?? {}).map(([name, value]) => [name, plain(value)]));
-  const without = (object, names) => Object.fromEntries(Object.entries(object ?? {}).filter(([name]) => !names.has(name)));
+  // What an object says beside the fields that are told in words of their own.
+  const rest = (object, ...told) => Object.entries(object ?? {}).filter(([name]) => !told.includes(name)).map(([name, value]) => [name, plain(value)]);
+  const named = (object) => facts(rest(object));
+  const inUnits = (value, name) => (value === null || value === undefined ? null : `${plain(value)} ${name}`);
   const between = (low, high) => (low && high ? `${time(low)} to ${time(high)}` : null);
-  const TIMED = new Set(["source", "device_busy_ns", "excluded_copies_ns", "p10_ns", "p90_ns", "median_low_ns", "median_high_ns", "samples", "kernels", "policy", "clocks"]);
-  const KNOWN = new Set(["schema", "op", "case", "family", "dtype", "peer", "params", "tensors", "flops", "bytes", "roof_key", "entry_hash", "timing", "correctness", "run",
-    "device", "data_terms", "intensity", "memory_ns", "compute_ns", "sol_ns", "actual_ns", "efficiency", "bound", "latency_bound",
-    "fits_l2", "verdict", "blank_reason", "formula_errors", "peers_ns", "against_best_peer"]);
   const factsOf = (row) => {
     const r = row.record;
     const t = r.timing ?? {};
@@ -178,7 +176,7 @@
         ["Memory time", time(r.memory_ns)], ["Compute time", time(r.compute_ns)],
       ])),
       ...part("Work", facts([
-        ["FLOPs", si(r.flops ?? null, "FLOP")], ["Bytes", si(r.bytes ?? null, "B")], ["Intensity", r.intensity === null ? null : si(r.intensity, "FLOP/B")],
+        ["FLOPs", si(r.flops ?? null, "FLOP")], ["Bytes", si(r.bytes ?? null, "B")], ["Bytes read", si(r.read_bytes ?? null, "B")], ["Intensity", r.intensity === null ? null : si(r.intensity, "FLOP/B")],
         ["Rate", row.rate ? si(row.rate, "FLOP/s") : null],
         ["Bandwidth", r.actual_ns && r.bytes ? si(r.bytes / r.actual_ns * 1e9, "B/s") : null],
         ["Roof", r.roof_key], ["Family", r.family], ["Dtype", r.dtype],
@@ -188,17 +186,31 @@
       ...part("Timing", facts([
         ["Source", t.source], ["Device-busy", time(t.device_busy_ns)], ["Copies", t.excluded_copies_ns ? time(t.excluded_copies_ns) : null],
         ["95 % interval", between(t.median_low_ns, t.median_high_ns)], ["p10 to p90", between(t.p10_ns, t.p90_ns)],
-        ["Samples", t.samples], ["Kernels", t.kernels], ["SM clock", clocks.sm_mhz ? `${clocks.sm_mhz} MHz` : null],
-        ["Memory clock", clocks.memory_mhz ? `${clocks.memory_mhz} MHz` : null], ["Held down by", clocks.throttle?.join(", ")],
-        ["Device", r.device?.name], ["Driver", r.device?.driver], ...Object.entries(without(t, TIMED)).map(([name, value]) => [name, plain(value)]),
+        ["Samples", t.samples], ["Kernels", t.kernels],
+        ...rest(t, "source", "device_busy_ns", "excluded_copies_ns", "p10_ns", "p90_ns", "median_low_ns", "median_high_ns", "samples", "kernels", "policy", "clocks"),
       ])),
+      ...part("Clocks", facts([
+        ["SM clock", inUnits(clocks.sm_mhz, "MHz")], ["Lowest SM clock", inUnits(clocks.sm_min_mhz, "MHz")], ["Highest SM clock", inUnits(clocks.sm_max_mhz, "MHz")],
+        ["Memory clock", inUnits(clocks.memory_mhz, "MHz")], ["Held down by", clocks.throttle?.join(", ")],
+        ["Highest power", inUnits(clocks.power_w, "W")], ["Highest temperature", inUnits(clocks.temperature_c, "°C")],
+        ...rest(clocks, "sm_mhz", "sm_min_mhz", "sm_max_mhz", "memory_mhz", "throttle", "power_w", "temperature_c"),
+      ])),
+      ...part("Failure", named(r.failure)),
       ...part("Parameters", named(r.params)),
-      ...part("Tensors", facts((r.tensors ?? []).map((x) => [x.name, [x.dtype, `[${x.shape.join(", ")}]`, x.effect].filter(Boolean).join(" ")]))),
+      ...part("Tensors", facts((r.tensors ?? []).map((x) => [x.name, [
+        x.dtype, plain(x.shape), x.effect, ...rest(x, "name", "dtype", "shape", "effect").map(([name, value]) => `${name} ${value}`),
+      ].filter(Boolean).join(" ")]))),
       ...part("What decided the work", named(r.data_terms)),
       ...part("Correctness", named(r.correctness)),
       ...part("Sampling", named(t.policy)),
-      ...part("Run", named(without(r.run, new Set(["command"])))),
-      ...part("Other fields", named(without(r, KNOWN))),
+      ...part("Device", facts([
+        ["Name", r.device?.name], ["Driver", r.device?.driver], ["CUDA", r.device?.cuda], ["Compute capability", r.device?.compute_capability],
+        ["L2 cache", si(r.device?.l2_bytes, "B")], ["Identifier", r.device?.uuid], ...rest(r.device, "name", "driver", "cuda", "compute_capability", "l2_bytes", "uuid"),
+      ])),
+      ...part("Run", facts([...rest(r.run, "command"), ["command", r.run?.command?.join(" ")]])),
+      ...part("Other fields", facts(rest(r, "op", "case", "family", "dtype", "params", "tensors", "flops", "bytes", "read_bytes", "roof_key", "data_terms",
+        "correctness", "failure", "timing", "device", "run", "intensity", "memory_ns", "compute_ns", "sol_ns", "actual_ns", "efficiency", "bound",
+        "latency_bound", "fits_l2", "verdict", "blank_reason", "formula_errors", "peers_ns", "against_best_peer"))),
     ];
   };
   // Before a row is chosen: where a faster kernel would save most.
@@ -258,8 +270,8 @@
   document.querySelector("#table thead tr").append(...heads);
   const body = document.querySelector("#table tbody");
   const drawTable = () => {
-    heads.forEach((head, at) => {
-      const here = COLUMNS[at].id === state.sort.column;
+    heads.forEach((head, place) => {
+      const here = COLUMNS[place].id === state.sort.column;
       head.setAttribute("aria-sort", here ? (state.sort.down ? "descending" : "ascending") : "none");
     });
     const order = sorted();
@@ -269,8 +281,8 @@
     body.replaceChildren(...order.slice(0, state.shown).map((row) => {
       const cells = COLUMNS.map((column) => {
         const value = column.value(row);
-        const text = column.show ? column.show(value) : (value ?? "–");
-        const cell = make("td", { role: "cell", class: column.class }, column.mark ? mark(row.kind) : null, ...(column.id === "op" ? words(text) : [text]));
+        const content = column.show ? column.show(value) : (value ?? "–");
+        const cell = make("td", { role: "cell", class: column.class }, column.mark ? mark(row.kind) : null, ...(column.id === "op" ? words(content) : [content]));
         if (column.meter && value !== null) cell.append(make("meter", { min: 0, max: 1, value: Math.min(value, 1), "aria-hidden": "true" }));
         return cell;
       });
@@ -452,9 +464,9 @@
     const missing = state.visible.length - drawn.length;
     const share = (kind) => plural(drawn.filter((row) => row.kind.id === kind).length, "point");
     $("plot").setAttribute("aria-label", `Roofline plot on logarithmic axes: ${plural(drawn.length, "row")} against the memory roof of ${si(bandwidth.effective, "B/s")} and ${peaks.map((p) => `${p.key} at ${si(p.effective, "FLOP/s")}`).join(", ")}; ${share("at-ceiling")} at the ceiling, ${share("error")} with a formula error. The table below holds every row.`);
-    const named = [...peaks].reverse().map((peak) => `${peak.key.slice(peak.key.indexOf(".") + 1)} ${si(peak.effective, "FLOP/s")}`);
+    const fromTheTop = [...peaks].reverse().map((peak) => `${peak.key.slice(peak.key.indexOf(".") + 1)} ${si(peak.effective, "FLOP/s")}`);
     $("plot-text").textContent = [
-      narrow() ? `Roofs from the top: ${named.join(", ")}; the slope is the memory at ${si(bandwidth.effective, "B/s")}.` : "",
+      narrow() ? `Roofs from the top: ${fromTheTop.join(", ")}; the slope is the memory at ${si(bandwidth.effective, "B/s")}.` : "",
       "Solid roofs are effective rates, dotted ones theoretical. Drag to move; Ctrl and the wheel, two fingers or the buttons to zoom.",
       missing ? `${plural(missing, "row")} without a reading or without FLOPs ${missing === 1 ? "is" : "are"} in the table only.` : "",
     ].join(" ");
@@ -478,9 +490,9 @@
     }, { replaceMerge: ["series"] });
     const high = read.filter((row) => row.record.efficiency >= DATA.at_ceiling).length;
     const low = read.filter((row) => row.record.efficiency < 0.5).length;
-    const words = `${plural(read.length, "row")} with a reading: ${low.toLocaleString("en")} under 50 %, ${high.toLocaleString("en")} from 80 % on.`;
-    $("histogram").setAttribute("aria-label", `Histogram of efficiency. ${words}`);
-    $("histogram-text").textContent = words;
+    const said = `${plural(read.length, "row")} with a reading: ${low.toLocaleString("en")} under 50 %, ${high.toLocaleString("en")} from 80 % on.`;
+    $("histogram").setAttribute("aria-label", `Histogram of efficiency. ${said}`);
+    $("histogram-text").textContent = said;
   };
   const peerPoint = (row) => (row.speedup && row.record.actual_ns ? [Math.log10(row.record.actual_ns / 1e3), Math.log2(row.speedup)] : null);
   const drawPeers = () => {
@@ -500,9 +512,9 @@
       series: [side(true), side(false), selectedSeries(peerPoint)],
     });
     const behind = compared.filter((row) => row.speedup < 1).length;
-    const words = `${plural(compared.length, "row")} with a peer: the op is the faster one in ${(compared.length - behind).toLocaleString("en")}, a peer in ${behind.toLocaleString("en")}. Above 1× the op is faster.`;
-    $("peers").setAttribute("aria-label", `Scatter plot of speed-up over the fastest peer. ${words}`);
-    $("peers-text").textContent = words;
+    const said = `${plural(compared.length, "row")} with a peer: the op is the faster one in ${(compared.length - behind).toLocaleString("en")}, a peer in ${behind.toLocaleString("en")}. Above 1× the op is faster.`;
+    $("peers").setAttribute("aria-label", `Scatter plot of speed-up over the fastest peer. ${said}`);
+    $("peers-text").textContent = said;
     const by = new Map();
     for (const row of state.visible) {
       for (const [name, ns] of Object.entries(row.record.peers_ns)) {

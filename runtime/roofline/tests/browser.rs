@@ -71,7 +71,18 @@ addEventListener("load", async () => {
     key(document.activeElement, "Enter");
     await judge("with a row's facts, in the other theme");
     out.facts = $("#facts h3").textContent === lines()[1].cells[0].textContent && all("tr.detail").length === 1;
-    out.told = ["float16 [4, 8] read", "[0, k 1]", "read 256 MiB", "1980 MHz", "NVIDIA H200", "tileops-bench", "by hand"].filter((text) => !$("#facts").textContent.includes(text));
+    const told = $("#facts").textContent;
+    const { rows, shared } = JSON.parse($("#data").textContent);
+    const record = rows.find((row) => row.op === $("#facts h3").textContent);
+    record.device = shared[record.device];
+    record.run = shared[record.run];
+    record.timing.policy = shared[record.timing.policy];
+    // Every word of the record is told, but those of a field that is told in other words: whether it fits, what bounds it.
+    const { latency_bound, fits_l2, verdict, ...stated } = record;
+    const wordsOf = (value) => (value !== null && typeof value === "object" ? Object.values(value).flatMap(wordsOf) : [value]).filter((word) => typeof word === "string" || typeof word === "boolean");
+    const numbers = ["3954924560461193085", "100 kB", "60.0 kB", "[4, 8]", "[0, k 1]", "strides [8, 1]", "1980 MHz", "1965 MHz", "1995 MHz", "3201 MHz", "119.8 W", "43 °C", "62.9 MB", "1.20 µs", "1.10 µs to 1.30 µs"];
+    out.words = wordsOf(stated).length;
+    out.untold = [...wordsOf(stated).map(String), ...numbers].filter((text) => !told.includes(text));
     key(document.activeElement, "Enter");
     out.closed = all("tr.detail").length === 0;
     $("#text").value = "copy big";
@@ -166,6 +177,50 @@ fn axe() -> Option<String> {
     found.map(|text| text.replace("</script", "<\\/script"))
 }
 
+/// The record with every field that one with a time may have, and with fields of another tool in each part.
+fn detailed(record: &str) -> String {
+    let mut record: Value = serde_json::from_str(record).expect("JSON");
+    let more = serde_json::json!({
+        "read_bytes": 60_000,
+        "entry_hash": "e846b3570210b548",
+        "seed": 3_954_924_560_461_193_085_u64,
+        "data_terms": {"kept": "half of them"},
+        "correctness": {"passed": true, "reference": "cpu-f64", "worst": 0.07, "judge": "another tool"},
+        "tensors": [
+            {"name": "x", "dtype": "float16", "shape": [4, 8], "strides": [8, 1], "effect": "read", "layout": "tiled"},
+        ],
+        "timing": {
+            "reason": "none", "p10_ns": 1_100.0, "p90_ns": 1_300.0, "median_low_ns": 1_150.0, "median_high_ns": 1_250.0,
+            "samples": 249, "kernels": 1, "excluded_copies_ns": 0.0, "clock": "device",
+            "policy": {"l2": "read 256 MiB", "inputs": 5, "warmup": 6, "graph": false, "order": "at random"},
+            "clocks": {
+                "sm_mhz": 1980.0, "sm_min_mhz": 1965.0, "sm_max_mhz": 1995.0, "memory_mhz": 3201.0,
+                "throttle": ["sw_power_cap"], "power_w": 119.763, "temperature_c": 43.0, "governor": "performance",
+            },
+        },
+        "device": {
+            "name": "NVIDIA H200", "driver": "580.159.04", "cuda": "13.0", "compute_capability": "9.0",
+            "l2_bytes": 62_914_560, "uuid": "65fc4ba00fb62bb3", "board": "SXM",
+        },
+        "run": {
+            "tool": "tileops-bench", "version": "0.1.0", "revision": "2ee3c8d1209f", "dirty": false,
+            "started": "2026-11-30T01:30:35Z", "command": ["tileops-bench", "--budget", "0.12"],
+            "libraries": {"cublaslt": "13.1"}, "night": "first",
+        },
+    });
+    merge(&mut record, more);
+    record.to_string()
+}
+
+fn merge(into: &mut Value, more: Value) {
+    match (into, more) {
+        (Value::Object(into), Value::Object(more)) => {
+            more.into_iter().for_each(|(name, value)| merge(into.entry(name).or_insert(Value::Null), value));
+        }
+        (into, more) => *into = more,
+    }
+}
+
 /// Records of every kind, with names that are markup.
 fn records(copies: usize) -> String {
     let record = |op: &str, case: &str, bytes: u64, flops: u64, ns: f64| {
@@ -177,7 +232,7 @@ fn records(copies: usize) -> String {
         record("CopyFwdOp", "big", 1_000_000_000, 500_000_000, 250_000.0),
         record("AddFwdOp", "slow", 1_000_000_000, 500_000_000, 900_000.0),
         record("SumFwdOp", "wrong-formula", 1_000_000_000, 1_000, 100_000.0),
-        record("NegFwdOp", "tiny", 100_000, 50_000, 1_200.0),
+        detailed(&record("NegFwdOp", "tiny", 100_000, 50_000, 1_200.0)),
         record("</script><script>broken = 1</script>", "<img src=x onerror='broken = 1'>", 1_000_000, 9, 1_000_000.0),
         r#"{"schema":"tileops.record/1","op":"MulFwdOp","case":"not-timed","flops":1,"bytes":2}"#.to_owned(),
         r#"{"schema":"tileops.record/1","op":"CopyFwdOp","case":"big","peer":"<b>torch</b>","timing":{"source":"cupti","device_busy_ns":300000}}"#.to_owned(),
@@ -269,7 +324,8 @@ fn the_page_works_in_chromium() {
         );
         assert_eq!(saw["firstByEfficiency"], "</script><script>broken = 1</script>");
         assert_eq!(saw["firstByOp"], "SumFwdOp");
-        assert_eq!(saw["told"], Value::Array(vec![]), "the facts of a row are all that its record says");
+        assert!(saw["words"].as_u64() > Some(25), "{}", saw["words"]);
+        assert_eq!(saw["untold"], Value::Array(vec![]), "the facts of a row are all that its record says");
         for step in ["moved", "facts", "closed"] {
             assert_eq!(saw[step], true, "{step}: {saw:#}");
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use super::Report;
 use crate::price::{ANOMALY, AT_CEILING};
@@ -28,8 +28,30 @@ pub fn html(report: &Report, profile: &Profile) -> String {
             json!({"hbm": ceiling(profile.bandwidth()), "peaks": peaks, "source": profile.source}),
         );
     }
+    spell(&mut data);
     share(&mut data);
     fill(&[("style", STYLE), ("data", &escape(&data.to_string())), ("library", LIBRARY), ("script", SCRIPT)])
+}
+
+/// Makes a text of each integer that a script's numbers cannot hold: a seed is told to its last digit. What the script
+/// computes with stays a number.
+fn spell(data: &mut Value) {
+    fn exact(value: &mut Value) {
+        const BEYOND: u64 = 1 << 53;
+        let size = |number: &Number| number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+        match value {
+            Value::Number(number) if size(number) > Some(BEYOND) => *value = Value::String(number.to_string()),
+            Value::Array(values) => values.iter_mut().for_each(exact),
+            Value::Object(fields) => fields.values_mut().for_each(exact),
+            _ => {}
+        }
+    }
+    for row in data.get_mut("rows").and_then(Value::as_array_mut).into_iter().flatten() {
+        let fields = row.as_object_mut().into_iter().flatten();
+        fields
+            .filter(|(name, _)| !matches!(name.as_str(), "flops" | "bytes" | "read_bytes"))
+            .for_each(|(_, v)| exact(v));
+    }
 }
 
 /// Puts what many rows state alike into `shared` once, and its place there into each row.
@@ -96,6 +118,15 @@ mod tests {
         assert_eq!(data["shared"], json!([{"name": "X"}, {"l2": "read"}, {"name": "Y"}]));
         let row = |device: usize| json!({"device": device, "run": null, "timing": {"policy": 1}});
         assert_eq!(data["rows"], json!([row(0), row(2), row(0), {"op": "A"}]));
+    }
+
+    #[test]
+    fn integers_that_a_script_would_round_are_texts() {
+        let mut data =
+            json!({"rows": [{"seed": u64::MAX, "params": {"N": [i64::MIN, 1_u64 << 53, 0.5]}, "flops": u64::MAX}]});
+        spell(&mut data);
+        let params = json!({"N": ["-9223372036854775808", 9_007_199_254_740_992_u64, 0.5]});
+        assert_eq!(data["rows"], json!([{"seed": "18446744073709551615", "params": params, "flops": u64::MAX}]));
     }
 
     #[test]
