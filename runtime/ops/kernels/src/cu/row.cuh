@@ -7,10 +7,6 @@
 // CLUSTER    blocks that share a row
 // ALIGNED    whether every row starts at a multiple of WIDTH
 
-#ifndef INFINITY
-#define INFINITY __int_as_float(0x7f800000)
-#endif
-
 constexpr int W = WIDTH;
 
 constexpr float LOG2E = 1.4426950408889634f;
@@ -30,6 +26,10 @@ struct Mass {
   float maximum, sum;
   static __device__ __forceinline__ Mass neutral() { return {-INFINITY, 0.f}; }
   static __device__ __forceinline__ float base_of(float maximum) { return isinf(maximum) ? 0.f : maximum * LOG2E; }
+  // By how much a base, as a power of two, is below its maximum: it is rounded.
+  static __device__ __forceinline__ float lost_by(float maximum, float base) {
+    return isinf(maximum) ? 0.f : fmaf(maximum, LOG2E, -base);
+  }
   static __device__ __forceinline__ float of(float x, float base) { return two_to(fmaf(x, LOG2E, -base)); }
   static __device__ __forceinline__ Mass of(float x) { return {x == x ? x : -INFINITY, of(x, base_of(x))}; }
   __device__ __forceinline__ void merge(Mass b) {
@@ -41,8 +41,7 @@ struct Mass {
   }
   // The logarithm of the sum of exp(x - maximum).
   __device__ __forceinline__ float log_of_sum() const {
-    const float lost = isinf(maximum) ? 0.f : fmaf(maximum, LOG2E, -base_of(maximum));
-    return (log2f(sum) - lost) * LN2;
+    return (log2f(sum) - lost_by(maximum, base_of(maximum))) * LN2;
   }
 };
 

@@ -80,9 +80,6 @@ struct LogSums {
 // by so much, for powers of two are normal down to 2^-126, that a single-precision sum would not hold it either.
 constexpr float NEAR = 96.f * LN2;
 
-// By how much a base, as a power of two, is below its maximum: it is rounded.
-__device__ __forceinline__ float lost_by(float maximum, float base) { return isinf(maximum) ? 0.f : fmaf(maximum, LOG2E, -base); }
-
 __device__ __forceinline__ bool is_near(float first, float maximum) { return first >= maximum - NEAR && maximum < INFINITY; }
 
 using State = STATE;
@@ -241,7 +238,7 @@ scan_rows(const T* x, T* y, long long* places, State* carries, int columns, long
     Added<float> before[VECTORS];
     const auto carry = state_before_block<1, false>(states_before(row, powers, column, before));
     if (which >= rows) return;
-    const float from = maximum - lost_by(maximum, base) * LN2;
+    const float from = maximum - Mass::lost_by(maximum, base) * LN2;
     store_states(row, powers, column, carry, before, y, places,
                  [=](Added<float> sum) { return LogSums::log(from, sum.sum); });
     return;
@@ -294,7 +291,7 @@ struct Run {
     const float base = Mass::base_of(state.maximum);
 #pragma unroll
     for (int element = 0; element < HOLD; ++element) state.sum += Mass::of(logarithm(element), base);
-    state.sum *= two_to(-lost_by(state.maximum, base));
+    state.sum *= two_to(-Mass::lost_by(state.maximum, base));
     return state;
 #else
     State state = State::neutral();
@@ -359,7 +356,7 @@ scan_columns(const T* x, T* y, long long* places, State* carries, long long leng
     if (is_near(fmaxf(state.maximum, run.logarithm(0)), maximum)) {
       const float base = Mass::base_of(maximum);
       float sum = state.sum * Mass::of(state.maximum, base);
-      const float from = maximum - lost_by(maximum, base) * LN2;
+      const float from = maximum - Mass::lost_by(maximum, base) * LN2;
 #pragma unroll
       for (int element = 0; element < HOLD; ++element) {
         if (element < run.many) {
