@@ -33,17 +33,17 @@ impl Header {
     }
 }
 
-/// What every kernel may use: dtypes and their conversions, vectors, reductions of warps and blocks.
+/// What every kernel may use: conversions of elements, vectors and how they are stored, divisions that are prepared.
 const COMMON: Header = Header::new("common.cuh", include_str!("cu/common.cuh"));
 /// Copies to shared memory that go on while a kernel computes.
 pub(crate) const COPIES: Header = Header::new("copies.cuh", include_str!("cu/copies.cuh"));
-/// Means and sums of squared distances.
+/// Means and sums of squared distances, and how two of them are joined.
 pub(crate) const MOMENTS: Header = Header::new("moments.cuh", include_str!("cu/moments.cuh"));
-/// Products of a warp by tensor cores, and copies to shared memory.
+/// Products of a warp by tensor cores, and what loads and packs their operands.
 pub(crate) const MMA: Header = Header::new("mma.cuh", include_str!("cu/mma.cuh"));
 /// Asynchronous products of a warpgroup.
 pub(crate) const WGMMA: Header = Header::new("wgmma.cuh", include_str!("cu/wgmma.cuh"));
-/// Rows that are held in registers.
+/// Rows that are held in registers, and what is computed over the lanes, warps and blocks that share one.
 pub(crate) const ROW: Header = Header::specialized("row.cuh", include_str!("cu/row.cuh"));
 /// Numbers made narrow.
 pub(crate) const NARROW: Header = Header::specialized("narrow.cuh", include_str!("cu/narrow.cuh"));

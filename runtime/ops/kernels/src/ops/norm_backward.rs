@@ -45,7 +45,7 @@ fn backward(call: &CheckedCall, gpu: &Gpu, centred: bool) -> Result<Plan, OpErro
     let (dy, x, weight, rstd) = (Arg::Tensor("dy"), Arg::Tensor("x"), Arg::Tensor("weight"), Arg::Tensor("rstd"));
     let (dx, of_weight) = (Arg::Tensor("dx"), Arg::Tensor("dweight"));
     let needed = columns / width;
-    // A warp holds sums of 24 columns a lane, twice where a bias has some.
+    // A lane holds sums of 32 columns of the weight, or of 24 where the bias has as many more.
     let of_warp = (needed + 31) / 32;
     let (vectors, group, in_block) = match () {
         () if of_warp * width <= if centred { 24 } else { 32 } => (of_warp, 32, WARPS),

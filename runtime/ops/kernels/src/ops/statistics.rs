@@ -93,11 +93,7 @@ fn source(call: &CheckedCall, width: i64) -> Result<Source, OpError> {
         .with(COPIES)
         .element("ELEMENT", call.dtype("x")?)
         .element("AFFINE", affine)
-        .define("WIDTH", width)
-        // What `row.cuh` has for rows is not used.
-        .define("VECTORS", 1)
-        .define("ROWS", 1)
-        .define("ALIGNED", 1))
+        .define("WIDTH", width))
 }
 
 fn batch_norm(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
