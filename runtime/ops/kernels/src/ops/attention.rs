@@ -7,6 +7,7 @@ use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::elementwise::maybe;
 use crate::ops::gemm::extent;
+use crate::ops::refused;
 use crate::plan::{Arg, Plan};
 use crate::source::{ATTENTION, COPIES, MMA, Source, WGMMA};
 
@@ -55,10 +56,7 @@ impl Shape {
         };
         match shape.head.max(shape.value) {
             0..=256 => Ok(shape),
-            width => Err(OpError::Implementation {
-                op: call.op(),
-                message: format!("heads of {width} numbers: the kernels take at most 256"),
-            }),
+            width => Err(refused(call.op(), format!("heads of {width} numbers: the kernels take at most 256"))),
         }
     }
 

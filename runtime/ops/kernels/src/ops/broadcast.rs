@@ -108,7 +108,8 @@ fn launched(
         return Ok(Plan::new());
     }
     let dtypes: Vec<DType> = names.iter().map(|name| Ok(call.tensor(name)?.dtype)).collect::<Result<_, OpError>>()?;
-    let axes = Axes::new(&y.shape, shapes).ok_or_else(|| refused(call, "its extents are beyond 64 bits".to_owned()))?;
+    let axes =
+        Axes::new(&y.shape, shapes).ok_or_else(|| refused(call.op(), "its extents are beyond 64 bits".to_owned()))?;
     let repeat = axes.repeat(elements);
     let most = axes.lanes(&dtypes, y.dtype, repeat > 0);
     let lanes =

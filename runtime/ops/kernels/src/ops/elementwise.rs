@@ -71,7 +71,7 @@ pub(crate) fn count(tensor: &Tensor) -> Result<u64, OpError> {
 /// The extent called `name`.
 pub(crate) fn size(call: &CheckedCall, name: &str) -> Result<u64, OpError> {
     let extent = call.int(name)?.get()?;
-    u64::try_from(extent).map_err(|_| refused(call, format!("`{name}` is {extent}, which is no size")))
+    u64::try_from(extent).map_err(|_| refused(call.op(), format!("`{name}` is {extent}, which is no size")))
 }
 
 /// The number called `name`, where it is there.
@@ -84,13 +84,13 @@ pub(crate) fn grid(call: &CheckedCall, items: u64, each: u64) -> Result<Grid, Op
     let blocks = items.div_ceil(THREADS * each);
     match u32::try_from(blocks).ok().filter(|blocks| *blocks <= i32::MAX as u32) {
         Some(blocks) => Ok(Grid::row(blocks, THREADS as u32)),
-        None => Err(refused(call, format!("{blocks} blocks are more than a launch has"))),
+        None => Err(refused(call.op(), format!("{blocks} blocks are more than a launch has"))),
     }
 }
 
 /// A count, as an argument.
 pub(crate) fn whole(call: &CheckedCall, count: u64) -> Result<Arg, OpError> {
-    i64::try_from(count).map(Arg::I64).map_err(|_| refused(call, format!("{count} elements are beyond 64 bits")))
+    i64::try_from(count).map(Arg::I64).map_err(|_| refused(call.op(), format!("{count} elements are beyond 64 bits")))
 }
 
 /// The largest power of two that divides each of `extents` and is not above `most`.

@@ -103,13 +103,14 @@ fn bag(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
         Arg::Tensor("table"),
         Arg::Tensor("y"),
         whole(call, bags)?,
-        Arg::I32(i32::try_from(k).map_err(|_| refused(call, format!("a bag of {k} rows is too large")))?),
+        Arg::I32(i32::try_from(k).map_err(|_| refused(call.op(), format!("a bag of {k} rows is too large")))?),
         whole(call, width)?,
         Arg::F32(scale as f32),
     ];
     let blocks =
         (i32::try_from(bags.div_ceil(256 / (columns * shares))).ok()).zip(u16::try_from(row.div_ceil(columns)).ok());
-    let (x, y) = blocks.ok_or_else(|| refused(call, format!("{bags} bags of {width} columns are beyond a launch")))?;
+    let (x, y) =
+        blocks.ok_or_else(|| refused(call.op(), format!("{bags} bags of {width} columns are beyond a launch")))?;
     let grid = Grid { blocks: (x as u32, y.into(), 1), ..Grid::row(1, 256) };
     Ok(Plan::new().launch(source, "gather_bag", grid, arguments))
 }

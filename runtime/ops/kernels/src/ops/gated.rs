@@ -85,7 +85,7 @@ fn quantized(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
     let blocks = (scales * team).div_ceil(threads);
     let fits = scales < 1 << 31 && blocks < 1 << 31 && group < 1 << 31;
     if !fits {
-        return Err(refused(call, format!("{scales} groups of {group} are beyond a launch")));
+        return Err(refused(call.op(), format!("{scales} groups of {group} are beyond a launch")));
     }
     let arguments = vec![
         Arg::Tensor("x"),

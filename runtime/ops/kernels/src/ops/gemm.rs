@@ -4,7 +4,7 @@ use tileops_device::{Compute, Grid, MatrixType, Product};
 use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
-use crate::ops::Planner;
+use crate::ops::{Planner, refused};
 use crate::plan::{Arg, Multiply, Plan, Where};
 use crate::source::{COPIES, MMA};
 
@@ -21,15 +21,20 @@ pub(crate) fn extent(call: &CheckedCall, name: &str) -> Result<u64, OpError> {
     size(call, call.int(name)?.get()?)
 }
 
+/// The operand `name`, where the call passes it.
+pub(crate) fn optional(call: &CheckedCall, name: &'static str) -> Result<Option<Arg>, OpError> {
+    Ok(call.present(name)?.then_some(Arg::Tensor(name)))
+}
+
 /// A number of elements, rows, bytes.
 pub(crate) fn size(call: &CheckedCall, extent: i128) -> Result<u64, OpError> {
     // Kernels count rows and columns in 32 bits.
     match i32::try_from(extent) {
         Ok(size) => Ok(u64::try_from(size).unwrap_or(0)),
-        Err(_) => Err(OpError::Implementation {
-            op: call.op(),
-            message: format!("an extent of {extent}: the kernels take at most {} a dimension", i32::MAX),
-        }),
+        Err(_) => {
+            let most = i32::MAX;
+            Err(refused(call.op(), format!("an extent of {extent}: the kernels take at most {most} a dimension")))
+        }
     }
 }
 
@@ -269,7 +274,7 @@ fn matmul(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
 fn linear(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
     let (m, n, k) = (many(call, "B")?, extent(call, "N")?, extent(call, "K")?);
     let dtype = call.dtype("T")?;
-    let bias = call.present("bias")?.then_some(Arg::Tensor("bias"));
+    let bias = optional(call, "bias")?;
     let (x, weight, y) = (Arg::Tensor("x"), Arg::Tensor("weight"), Arg::Tensor("y"));
     let plan = Plan::new().place("y", Where::Out);
     if m * n == 0 {

@@ -6,6 +6,7 @@ use tileops_ops::{CheckedCall, DType, OpError};
 use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::gemm::{extent, size};
+use crate::ops::refused;
 use crate::plan::{Arg, Plan};
 use crate::source::{COPIES, GROUPED, MMA, Source, WGMMA};
 
@@ -185,8 +186,7 @@ fn grouped_fp8(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
     let (rows, groups) = (extent(call, "M")?, extent(call, "G")?);
     let (n, k) = (extent(call, "N")?, extent(call, "K")?);
     if !k.is_multiple_of(2) {
-        let message = format!("a depth of {k}: the kernel takes two elements at once");
-        return Err(OpError::Implementation { op: call.op(), message });
+        return Err(refused(call.op(), format!("a depth of {k}: the kernel takes two elements at once")));
     }
     let y = Arg::Tensor("y");
     if rows * n == 0 || k == 0 {
@@ -204,7 +204,7 @@ fn by_layout(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
     let layout = call.variant("layout")?;
     let field = |name| -> Result<u64, OpError> {
         let value = layout.int(name);
-        size(call, value.map_err(|why| OpError::Implementation { op: call.op(), message: why.to_string() })?)
+        size(call, value.map_err(|why| refused(call.op(), why.to_string()))?)
     };
     let (x, y) = (Arg::Tensor("x"), Arg::Tensor("y"));
     let rows = size(call, call.tensor("y")?.numel().get()? / i128::from(n.max(1)))?;

@@ -3,17 +3,10 @@
 use tileops_device::Grid;
 use tileops_ops::{CheckedCall, DType, OpError};
 
-use crate::ops::rows::{blocks, lanes, size};
+use crate::ops::refused;
+use crate::ops::rows::{blocks, columns_of_kernel, lanes, size, vectors_of_row};
 use crate::plan::{Arg, Plan};
 use crate::source::{NARROW, ROW};
-
-/// Columns as the kernels of rows take them.
-pub(crate) fn columns_of_kernel(call: &CheckedCall, columns: i64) -> Result<i32, OpError> {
-    i32::try_from(columns).map_err(|_| OpError::Implementation {
-        op: call.op(),
-        message: format!("{columns} columns are more than the kernel counts"),
-    })
-}
 
 /// A map of `map.cu`: what it reads besides `x`.
 #[derive(Debug, Clone)]
@@ -44,7 +37,7 @@ impl Map {
         let (x, y) = (call.dtype(self.x)?, call.dtype(self.y)?);
         let lanes = lanes(x).min(lanes(y));
         let aligned = columns % lanes == 0;
-        let needed = if aligned { columns / lanes } else { (columns + 2 * lanes - 2) / lanes };
+        let needed = vectors_of_row(columns, lanes);
         let (group, in_block, vectors, chunks) = if needed <= 32 {
             let group = needed.unsigned_abs().next_power_of_two() as i64;
             (group, 256 / group, 1, 1)
@@ -69,10 +62,8 @@ impl Map {
             .define("CHUNKS", chunks)
             .define("ALIGNED", i32::from(aligned));
         let integer = |value: i64| {
-            i32::try_from(value).map(Arg::I32).map_err(|_| OpError::Implementation {
-                op: call.op(),
-                message: format!("{value} does not fit the kernel's integers"),
-            })
+            let why = || format!("{value} does not fit the kernel's integers");
+            i32::try_from(value).map(Arg::I32).map_err(|_| refused(call.op(), why()))
         };
         let arguments = vec![
             Arg::Tensor(self.x),
@@ -81,7 +72,7 @@ impl Map {
             self.other.map_or(Arg::Null, |(name, _)| Arg::Tensor(name)),
             self.target,
             self.zero_of_row,
-            Arg::I32(columns_of_kernel(call, columns)?),
+            Arg::I32(columns_of_kernel(call.op(), columns)?),
             Arg::I64(rows),
             integer(self.integers.0)?,
             integer(self.integers.1)?,

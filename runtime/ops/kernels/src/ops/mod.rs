@@ -78,9 +78,9 @@ pub fn planner(name: &str) -> Option<Planner> {
     PLANNERS.iter().flat_map(|family| family.iter()).find(|(op, _)| *op == name).map(|(_, planner)| *planner)
 }
 
-/// A call that a kernel cannot take.
-fn refused(call: &CheckedCall, message: String) -> OpError {
-    OpError::Implementation { op: call.op(), message }
+/// A call of `op` that a kernel cannot take.
+fn refused(op: &'static str, message: String) -> OpError {
+    OpError::Implementation { op, message }
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ const WARPS: u64 = 4;
 fn route(call: &CheckedCall, gpu: &Gpu, how: &Route) -> Result<Plan, OpError> {
     let (n, e, top_k) = (extent(call, "N")?, extent(call, "E")?, extent(call, "top_k")?);
     if e > 1024 {
-        return Err(refused(call, format!("{e} experts: the kernel takes at most 1024")));
+        return Err(refused(call.op(), format!("{e} experts: the kernel takes at most 1024")));
     }
     if n == 0 {
         return Ok(Plan::new());
@@ -43,7 +43,7 @@ fn route(call: &CheckedCall, gpu: &Gpu, how: &Route) -> Result<Plan, OpError> {
     let is_grouped = how.groups > 1;
     let shared = if is_grouped { WARPS * 8 * (e + 2 * how.groups) } else { 0 };
     if shared > u64::from(gpu.shared_bytes) {
-        return Err(refused(call, format!("{e} experts in {} groups do not fit shared memory", how.groups)));
+        return Err(refused(call.op(), format!("{e} experts in {} groups do not fit shared memory", how.groups)));
     }
     let source = source!("route.cu")
         .element("T", call.tensor("logits")?.dtype)
@@ -182,8 +182,8 @@ fn gather(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
     let (n, k, e) = (extent(call, "N")?, extent(call, "K")?, extent(call, "num_experts")?);
     let layout = call.variant("layout")?;
     let field = |name| -> Result<u64, OpError> {
-        let value = layout.int(name).map_err(|why| refused(call, why.to_string()))?;
-        u64::try_from(value).map_err(|_| refused(call, format!("`{name}` is {value}")))
+        let value = layout.int(name).map_err(|why| refused(call.op(), why.to_string()))?;
+        u64::try_from(value).map_err(|_| refused(call.op(), format!("`{name}` is {value}")))
     };
     let (placed, index) = match (layout.kind(), layout.is("index", "by_row")) {
         ("slab", _) => (Placed::Slab(field("capacity")?), 3),

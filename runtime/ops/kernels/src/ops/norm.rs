@@ -5,17 +5,15 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::rows::{Rows, blocks, lanes, size};
+use crate::ops::elementwise::maybe;
+use crate::ops::rows::{Rows, blocks, columns_of_kernel, lanes, size};
 use crate::plan::{Arg, Plan, Where};
 use crate::source::{MOMENTS, NARROW, ROW, Source};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("RmsNormFwdOp", |call, gpu| {
         let columns = size(call.op(), call.shape("normalized_shape")?.iter().product())?;
-        let eps = match call.present("eps")? {
-            true => call.float("eps")?,
-            false => epsilon(call.dtype("x")?),
-        };
+        let eps = maybe(call, "eps")?.unwrap_or(epsilon(call.dtype("x")?));
         let norm = Norm { eps, ..Norm::over(call, "x", columns)? };
         if call.present("weight")? { norm.weight("weight", 1) } else { norm }.plan(call, gpu)
     }),
@@ -147,7 +145,7 @@ impl Norm {
         if all == 0 {
             // A row without columns is quantized by a scale of zero.
             if self.row_scale {
-                plan.steps.push(crate::plan::Step::Fill(Arg::Tensor("scale"), 0));
+                plan = plan.fill(Arg::Tensor("scale"), 0);
             }
             return Ok(plan);
         }
@@ -203,10 +201,6 @@ impl Norm {
                 (source, Grid::row(blocks(call.op(), all)?, 1024))
             }
         };
-        let columns = i32::try_from(self.columns).map_err(|_| OpError::Implementation {
-            op: call.op(),
-            message: format!("{} columns are more than the kernel counts", self.columns),
-        })?;
         let samples = if self.modulated { size(call.op(), call.int("S")?.get()?)? } else { 1 };
         let named = |name: Option<&'static str>| name.map_or(Arg::Null, Arg::Tensor);
         let modulation = |name| if self.modulated { Arg::Tensor(name) } else { Arg::Null };
@@ -221,7 +215,7 @@ impl Norm {
             modulation("shift"),
             Arg::Tensor(self.y),
             if self.row_scale { Arg::Tensor("scale") } else { Arg::Null },
-            Arg::I32(columns),
+            Arg::I32(columns_of_kernel(call.op(), self.columns)?),
             Arg::I64(self.rows),
             Arg::F32(self.eps as f32),
             Arg::I64(samples),

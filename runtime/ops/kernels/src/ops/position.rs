@@ -5,6 +5,7 @@ use tileops_ops::{CheckedCall, DType, OpError};
 use crate::ops::Planner;
 use crate::ops::elementwise::{bytes, common_lanes, count, divisor, grid, lanes, size, whole};
 use crate::ops::refused;
+use crate::ops::rows::columns_of_kernel;
 use crate::plan::{Arg, Plan};
 use crate::source::ELEMENTWISE;
 
@@ -67,7 +68,7 @@ fn by_position(
         return Ok(Plan::new());
     }
     let int = |value: u64| {
-        i32::try_from(value).map(Arg::I32).map_err(|_| refused(call, format!("{value} positions are too many")))
+        i32::try_from(value).map(Arg::I32).map_err(|_| refused(call.op(), format!("{value} positions are too many")))
     };
     int(rows.max(columns))?;
     let lanes = common_lanes(lanes(&[y.dtype]), &[columns]);
@@ -119,7 +120,7 @@ fn angles(
         return Ok(Plan::new());
     }
     if length > 1 << 24 {
-        return Err(refused(call, format!("{length} positions are more than single precision counts")));
+        return Err(refused(call.op(), format!("{length} positions are more than single precision counts")));
     }
     let lanes = common_lanes((lanes(&[dtype])).min(4), &[columns]);
     let source = source!("angles.cu")
@@ -127,13 +128,12 @@ fn angles(
         .element("ELEMENT", dtype)
         .define("LANES", lanes)
         .define("TABLE", u8::from(frequencies.is_some()));
-    let columns_arg = i32::try_from(columns).map_err(|_| refused(call, format!("{columns} columns are too many")))?;
     let mut arguments: Vec<Arg> = frequencies.into_iter().map(Arg::Tensor).collect();
     arguments.extend([
         Arg::Tensor(cos),
         Arg::Tensor(sin),
         whole(call, length)?,
-        Arg::I32(columns_arg),
+        Arg::I32(columns_of_kernel(call.op(), columns)?),
         whole(call, stride)?,
         Arg::Bytes(log2_period.to_ne_bytes().to_vec()),
         Arg::F32(factor as f32),

@@ -5,8 +5,8 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::map::{Map, columns_of_kernel};
-use crate::ops::rows::{Rows, blocks, dividing_lanes, lanes, size};
+use crate::ops::map::Map;
+use crate::ops::rows::{Rows, blocks, columns_of_kernel, dividing_lanes, lanes, size};
 use crate::plan::{Arg, Plan};
 use crate::source::{NARROW, ROW, Source};
 
@@ -141,7 +141,7 @@ fn quantize_rows(call: &CheckedCall, gpu: &Gpu, columns: i64, scale: Scale, code
         Arg::Tensor("x"),
         Arg::Tensor("q"),
         Arg::Tensor("scale"),
-        Arg::I32(columns_of_kernel(call, columns)?),
+        Arg::I32(columns_of_kernel(call.op(), columns)?),
         Arg::I64(rows),
     ];
     Ok(Plan::new().launch(source, "quantize_rows", grid, arguments))
@@ -165,8 +165,8 @@ fn quantize_blocks(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
         .define("VECTORS", 4)
         .define("GROUP", threads)
         .define("SCALE", Scale::Quotient as i32)
-        .define("HEIGHT", columns_of_kernel(call, height)?)
-        .define("ACROSS", columns_of_kernel(call, width / lanes)?)
+        .define("HEIGHT", columns_of_kernel(call.op(), height)?)
+        .define("ACROSS", columns_of_kernel(call.op(), width / lanes)?)
         .define("BLOCK", 1);
     let count = ((rows + height - 1) / height) * ((columns + width - 1) / width);
     let arguments = vec![Arg::Tensor("x"), Arg::Tensor("q"), Arg::Tensor("scale"), Arg::I64(rows), Arg::I64(columns)];

@@ -6,7 +6,7 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::gemm::{Spread, Streamed, extent, grid, many, matrix_type, rescale, spread, stream};
+use crate::ops::gemm::{Spread, Streamed, extent, grid, many, matrix_type, optional, rescale, spread, stream};
 use crate::plan::{Arg, Multiply, Plan};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
@@ -18,11 +18,6 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("MatmulInt4WeightFwdOp", int4_weight),
     ("MatmulMxfp4WeightFwdOp", mxfp4_weight),
 ];
-
-/// The operand `name`, where the call passes it.
-fn optional(call: &CheckedCall, name: &'static str) -> Result<Option<Arg>, OpError> {
-    Ok(call.present(name)?.then_some(Arg::Tensor(name)))
-}
 
 /// What the plain kernel computes, as expressions of its pointers.
 struct Plain<'e> {

@@ -6,7 +6,8 @@ use tileops_ops::{CheckedCall, DType, OpError, Value};
 use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::elementwise::{bytes, divisor};
-use crate::ops::rows::{blocks, dividing_lanes, lanes, size};
+use crate::ops::refused;
+use crate::ops::rows::{blocks, dividing_lanes, lanes, size, vectors_of_row};
 use crate::plan::{Arg, Plan};
 use crate::source::{MOMENTS, ROW};
 
@@ -208,7 +209,7 @@ fn axes(op: &'static str, parts: &[Part]) -> Result<Arg, OpError> {
     const MOST: usize = 8;
     if parts.len() > MOST {
         let message = format!("axes that are reduced and kept alternate {} times; a kernel takes {MOST}", parts.len());
-        return Err(OpError::Implementation { op, message });
+        return Err(refused(op, message));
     }
     let mut words = [0_i64; 1 + 2 * MOST];
     words[0] = parts.len() as i64;
@@ -269,8 +270,7 @@ pub(crate) fn reduce(
         let aligned = columns % width == 0;
         // Two tensors, or two accumulators, leave registers for fewer vectors.
         let heavy = given.more != Arg::Null || by.accumulator == "Likeliest";
-        // A segment that starts within a vector may touch one more.
-        let each = if aligned { columns / width } else { (columns + 2 * width - 2) / width };
+        let each = vectors_of_row(columns, width);
         let shape = RowShape::new(outputs, segments * each, gpu);
         let partials = partials_of(shape.splits, &mut plan);
         source = source

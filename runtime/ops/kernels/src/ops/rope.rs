@@ -53,7 +53,7 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
         });
         let ends: Vec<u64> = ends.collect();
         let [first, second, _] = ends[..] else {
-            return Err(refused(call, format!("{} sections, where there are three", ends.len())));
+            return Err(refused(call.op(), format!("{} sections, where there are three", ends.len())));
         };
         let turn = Turn {
             sides: [Side::tokens(tokens, heads, width), Side::NONE],
@@ -143,7 +143,7 @@ impl Turn {
         let together = most.into_iter().find(|many| self.tokens * slots * heads.div_ceil(*many) >= full).unwrap_or(1);
         let groups = heads.div_ceil(together);
         if self.tokens * slots * groups >= 1 << 31 {
-            return Err(refused(call, format!("{} tokens of {heads} heads are beyond a launch", self.tokens)));
+            return Err(refused(call.op(), format!("{} tokens of {heads} heads are beyond a launch", self.tokens)));
         }
         let source = source!("rope.cu")
             .with(ELEMENTWISE)

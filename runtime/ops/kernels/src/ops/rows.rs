@@ -1,9 +1,12 @@
 //! How rows, and the columns of an axis, are spread over threads.
 
+use std::fmt::Display;
+
 use tileops_device::Grid;
 use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
+use crate::ops::refused;
 use crate::source::Source;
 
 /// Elements of a vector of 16 bytes.
@@ -13,8 +16,7 @@ pub(crate) fn lanes(dtype: DType) -> i64 {
 
 /// A size, which a tensor that fits into memory has.
 pub(crate) fn size(op: &'static str, value: i128) -> Result<i64, OpError> {
-    i64::try_from(value)
-        .map_err(|_| OpError::Implementation { op, message: format!("{value} elements are more than a kernel counts") })
+    i64::try_from(value).map_err(|_| refused(op, format!("{value} elements are more than a kernel counts")))
 }
 
 /// As many blocks as a grid can have.
@@ -22,7 +24,20 @@ pub(crate) fn blocks(op: &'static str, count: i64) -> Result<u32, OpError> {
     u32::try_from(count)
         .ok()
         .filter(|&count| count <= i32::MAX as u32)
-        .ok_or_else(|| OpError::Implementation { op, message: format!("{count} blocks are more than a grid has") })
+        .ok_or_else(|| refused(op, format!("{count} blocks are more than a grid has")))
+}
+
+/// Columns as the kernels of rows take them.
+pub(crate) fn columns_of_kernel<N: TryInto<i32> + Display + Copy>(
+    op: &'static str,
+    columns: N,
+) -> Result<i32, OpError> {
+    columns.try_into().map_err(|_| refused(op, format!("{columns} columns are more than the kernel counts")))
+}
+
+/// How many vectors of `lanes` elements a row of `columns` touches: one that starts within a vector may touch one more.
+pub(crate) fn vectors_of_row(columns: i64, lanes: i64) -> i64 {
+    if columns % lanes == 0 { columns / lanes } else { (columns + 2 * lanes - 2) / lanes }
 }
 
 /// The largest power of two of elements that divides `extent` and makes up 16 bytes or less.
@@ -64,8 +79,7 @@ impl Rows {
 
     fn spread((rows, columns): (i64, i64), lanes: i64, most: i64, is_wide: bool, gpu: &Gpu) -> Option<Self> {
         let aligned = columns % lanes == 0;
-        // A row that starts within a vector may touch one more.
-        let needed = if aligned { columns / lanes } else { (columns + 2 * lanes - 2) / lanes };
+        let needed = vectors_of_row(columns, lanes);
         let place = |vectors, group, in_block, cluster| {
             Some(Rows { lanes, vectors, group, in_block, cluster, aligned, rows, columns, threads_at_once: 1024 })
         };
@@ -102,7 +116,7 @@ impl Rows {
     /// Rows of middling length, each held by a warp, of which a thread holds `most` vectors at most: warps wait for no other.
     pub(crate) fn by_warps(rows: i64, columns: i64, lanes: i64, most: i64) -> Option<Self> {
         let aligned = columns % lanes == 0;
-        let needed = if aligned { columns / lanes } else { (columns + 2 * lanes - 2) / lanes };
+        let needed = vectors_of_row(columns, lanes);
         let vectors = (needed + 31) / 32;
         (needed > 32 && vectors <= most).then_some(Rows {
             lanes,
@@ -131,7 +145,7 @@ impl Rows {
             columns,
             threads_at_once: 1024,
         };
-        (chunk, (columns + 2 * lanes - 2) / lanes / (vectors * group) + 1)
+        (chunk, (vectors_of_row(columns, lanes) + vectors * group - 1) / (vectors * group))
     }
 
     /// The same for a kernel that needs up to 128 registers a thread, instead of 64.

@@ -5,8 +5,7 @@ use tileops_ops::{CheckedCall, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::map::columns_of_kernel;
-use crate::ops::rows::{blocks, lanes, size};
+use crate::ops::rows::{blocks, columns_of_kernel, lanes, size};
 use crate::plan::{Arg, Plan};
 use crate::source::ROW;
 
@@ -36,12 +35,12 @@ fn top_k(call: &CheckedCall, _: &Gpu) -> Result<Plan, OpError> {
         Arg::Tensor("x"),
         Arg::Tensor("values"),
         Arg::Tensor("indices"),
-        Arg::I32(columns_of_kernel(call, columns)?),
-        Arg::I32(columns_of_kernel(call, k)?),
+        Arg::I32(columns_of_kernel(call.op(), columns)?),
+        Arg::I32(columns_of_kernel(call.op(), k)?),
     ];
     if columns <= SHORT || k > MOST {
         let chunks = (columns + 255) / 256;
-        arguments.push(Arg::I32(columns_of_kernel(call, chunks)?));
+        arguments.push(Arg::I32(columns_of_kernel(call.op(), chunks)?));
         return Ok(Plan::new().launch(source, "rank_rows", Grid::row(blocks(op, rows * chunks)?, 256), arguments));
     }
     // Room for the bin of the k-th as well.
