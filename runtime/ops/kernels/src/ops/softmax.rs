@@ -33,15 +33,15 @@ fn scaled_masked(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
     let (heads, height) = (extent("H")?, extent("S")?);
     let axis = Axis::new(call, &call.shape("scores")?, -1)?;
     let scale = call.float("scale")? as f32;
-    let mut more = Additional { arguments: vec![Arg::F32(scale)], ..Additional::default() };
-    more.is_upside_down = (scale <= 0.0 || scale.is_nan()) && !call.present("mask")?;
-    if call.present("mask")? {
+    let is_masked = call.present("mask")?;
+    let is_upside_down = !is_masked && (scale <= 0.0 || scale.is_nan());
+    let mut more = Additional { arguments: vec![Arg::F32(scale)], is_masked, is_upside_down };
+    if is_masked {
         // A mask of one batch, or of one row, is that of all.
         let shape = &call.tensor("mask")?.shape;
         let rows = size(call.op(), shape[2])?;
         let (batch_stride, row_stride) = (if shape[0] == 1 { 0 } else { rows }, i64::from(rows > 1));
         let index = |extent: i64| if narrow(&axis) { Arg::I32(extent as i32) } else { Arg::I64(extent) };
-        more.is_masked = true;
         more.arguments.extend([
             Arg::Tensor("mask"),
             index(heads),
