@@ -180,41 +180,41 @@ pub(crate) fn moments_of(
     reduce(plan, call.op(), gpu, given, shape, reduced, &by)
 }
 
-/// Neighbouring axes that are all reduced, or all kept.
+/// A run of neighbouring axes that are all reduced, or all kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Part {
+struct Run {
     extent: i64,
     stride: i64,
     reduced: bool,
 }
 
-/// The axes in as few parts as there can be, the outermost first. Axes of one element are left out.
-fn collapse(shape: &[i64], reduced: &[bool]) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+/// The axes in as few runs as there can be, the outermost first. Axes of one element are left out.
+fn collapse(shape: &[i64], reduced: &[bool]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
     let mut stride = 1;
     for (&extent, &reduced) in shape.iter().zip(reduced).rev() {
-        match parts.last_mut() {
+        match runs.last_mut() {
             _ if extent == 1 => {}
-            Some(part) if part.reduced == reduced => part.extent *= extent,
-            _ => parts.push(Part { extent, stride, reduced }),
+            Some(run) if run.reduced == reduced => run.extent *= extent,
+            _ => runs.push(Run { extent, stride, reduced }),
         }
         stride *= extent;
     }
-    parts.reverse();
-    parts
+    runs.reverse();
+    runs
 }
 
-/// Parts as `reduce.cu` takes them: how many, their extents, their strides.
-fn axes(op: &'static str, parts: &[Part]) -> Result<Arg, OpError> {
+/// Runs as `reduce.cu` takes axes: how many, their extents, their strides.
+fn axes(op: &'static str, runs: &[Run]) -> Result<Arg, OpError> {
     const MOST: usize = 8;
-    if parts.len() > MOST {
-        let message = format!("axes that are reduced and kept alternate {} times; a kernel takes {MOST}", parts.len());
+    if runs.len() > MOST {
+        let message = format!("axes that are reduced and kept alternate {} times; a kernel takes {MOST}", runs.len());
         return Err(refused(op, message));
     }
     let mut words = [0_i64; 1 + 2 * MOST];
-    words[0] = parts.len() as i64;
-    for (at, part) in parts.iter().enumerate() {
-        (words[1 + at], words[1 + MOST + at]) = (part.extent, part.stride);
+    words[0] = runs.len() as i64;
+    for (at, run) in runs.iter().enumerate() {
+        (words[1 + at], words[1 + MOST + at]) = (run.extent, run.stride);
     }
     Ok(Arg::Bytes(words.iter().flat_map(|word| word.to_ne_bytes()).collect()))
 }
@@ -235,9 +235,9 @@ pub(crate) fn reduce(
     if outputs == 0 {
         return Ok(plan);
     }
-    let mut parts = collapse(shape, reduced);
-    let innermost = parts.pop().unwrap_or(Part { extent: 1, stride: 1, reduced: true });
-    let (walked, kept): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(|part| part.reduced);
+    let mut runs = collapse(shape, reduced);
+    let innermost = runs.pop().unwrap_or(Run { extent: 1, stride: 1, reduced: true });
+    let (walked, kept): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(|run| run.reduced);
     let source = source!("reduce.cu").with(ROW).with(MOMENTS);
     // Booleans are taken as their bytes.
     let mut source = match given.element {
@@ -258,7 +258,7 @@ pub(crate) fn reduce(
     let second = given.second.map_or(Arg::Null, |(second, _)| second);
     let (first, target, parameter) = (given.first.0, given.target, Arg::F32(by.parameter as f32));
     let (kept_axes, walked_axes) = (axes(op, &kept)?, axes(op, &walked)?);
-    let segments: i64 = walked.iter().map(|part| part.extent).product();
+    let segments: i64 = walked.iter().map(|run| run.extent).product();
     let columns = innermost.extent;
     let prepared = |by: i64| bytes(divisor(u32::try_from(by).unwrap_or(u32::MAX)));
     let partials_of = |splits: i64, plan: &mut Plan| match splits {
@@ -271,16 +271,15 @@ pub(crate) fn reduce(
         // Two tensors, or two accumulators, leave registers for fewer vectors.
         let heavy = given.more != Arg::Null || by.accumulator == "Likeliest";
         let each = vectors_of_row(columns, width);
-        let shape = RowShape::new(outputs, segments * each, gpu);
+        let shape = RowShape::new(outputs, segments * each, heavy, aligned, gpu);
         let partials = partials_of(shape.splits, &mut plan);
         source = source
             .define("WIDTH", width)
             .define("GROUP", shape.group)
             .define("ROWS", shape.in_block)
-            .define("UNROLL", shape.unroll.min(if heavy { 2 } else { 4 }))
+            .define("UNROLL", shape.unroll)
             .define("MIN_BLOCKS", (THREADS_AT_ONCE / (shape.group * shape.in_block)).max(1))
-            // Whole vectors of a few threads each went faster with fewer blocks, of more registers, at once.
-            .define("AT_ONCE", i32::from(shape.at_once && !heavy && (shape.unroll <= 2 || !aligned)))
+            .define("AT_ONCE", i32::from(shape.at_once))
             .define("SEGMENTED", i32::from(!walked.is_empty()))
             .define("ALIGNED", i32::from(aligned));
         let arguments = vec![
@@ -346,7 +345,7 @@ struct RowShape {
     in_block: i64,
     splits: i64,
     blocks: i64,
-    /// Vectors that a thread takes at once, and whether these are all it takes.
+    /// Vectors that a thread takes at once, and whether it takes no others.
     unroll: i64,
     at_once: bool,
 }
@@ -357,18 +356,22 @@ impl RowShape {
         (vectors / self.splits / self.group + 1) * self.group
     }
 
-    fn new(rows: i64, vectors: i64, gpu: &Gpu) -> Self {
+    /// For `rows` of `vectors` each. Those of rows that are not `aligned` may be whole or not; `heavy` accumulators leave
+    /// registers for fewer.
+    fn new(rows: i64, vectors: i64, heavy: bool, aligned: bool, gpu: &Gpu) -> Self {
+        let most = if heavy { 2 } else { 4 };
         let multiprocessors = i64::from(gpu.multiprocessors);
         let within_warp = |group: i64| {
             let in_block = 256 / group;
-            let unroll = ((vectors + group - 1) / group).clamp(1, 4).unsigned_abs().next_power_of_two() as i64;
+            let unroll = ((vectors + group - 1) / group).clamp(1, most).unsigned_abs().next_power_of_two() as i64;
             RowShape {
                 group,
                 in_block,
                 splits: 1,
                 blocks: (rows + in_block - 1) / in_block,
                 unroll,
-                at_once: vectors <= group * unroll,
+                // Whole vectors of a few threads each went faster with fewer blocks, of more registers, at once.
+                at_once: vectors <= group * unroll && !heavy && (unroll <= 2 || !aligned),
             }
         };
         if vectors <= 32 {
@@ -387,7 +390,7 @@ impl RowShape {
         // What runs at once: no more blocks than that, so that none runs alone at the end.
         let resident = multiprocessors * THREADS_AT_ONCE / group;
         let splits = if rows > COUNTERS { 1 } else { (resident / rows).min(vectors / (group * 2)).max(1) };
-        RowShape { group, in_block: 1, splits, blocks: rows * splits, unroll: 4, at_once: false }
+        RowShape { group, in_block: 1, splits, blocks: rows * splits, unroll: most, at_once: false }
     }
 }
 
@@ -397,10 +400,10 @@ mod tests {
 
     #[test]
     fn axes_collapse_into_as_few_as_there_can_be() {
-        let part = |extent, stride, reduced| Part { extent, stride, reduced };
+        let run = |extent, stride, reduced| Run { extent, stride, reduced };
         let channels = collapse(&[64, 256, 56, 56], &[true, false, true, true]);
-        assert_eq!(channels, [part(64, 802_816, true), part(256, 3136, false), part(3136, 1, true)]);
-        assert_eq!(collapse(&[8, 1, 4], &[true, false, true]), [part(32, 1, true)]);
+        assert_eq!(channels, [run(64, 802_816, true), run(256, 3136, false), run(3136, 1, true)]);
+        assert_eq!(collapse(&[8, 1, 4], &[true, false, true]), [run(32, 1, true)]);
         assert_eq!(collapse(&[1, 1], &[true, false]), []);
     }
 }
