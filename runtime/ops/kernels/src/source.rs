@@ -80,6 +80,12 @@ impl Source {
         self.define(name, element(dtype))
     }
 
+    /// With `name` defined as what instructions of tensor cores call `dtype`'s 16-bit elements, in quotes.
+    #[must_use]
+    pub(crate) fn multiplied(self, name: &'static str, dtype: DType) -> Self {
+        self.define(name, if dtype == DType::Float16 { "\"f16\"" } else { "\"bf16\"" })
+    }
+
     /// The whole text: what every kernel may use and the headers that know none of the definitions, then these, the headers
     /// that are specialised by them, and the source's own text.
     pub fn text(&self) -> String {

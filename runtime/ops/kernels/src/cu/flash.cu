@@ -4,14 +4,9 @@
 // HEAD     the width of a key and of a value: 64 or 128
 // PACKED   whether requests lie behind one another, as `offsets` says
 // LSE      whether the logarithms of the sums are wanted
+// KIND     the elements, as instructions name them
 //
 // Tiles lie in shared memory as wgmma.cuh says, 64 columns a time.
-
-#if IS_HALF
-#define KIND "f16"
-#else
-#define KIND "bf16"
-#endif
 
 constexpr int THREADS = 256, ROWS = 128, KEYS = 128, PARTS = HEAD / 64, CHUNKS = HEAD / 8;
 constexpr int PART_BYTES = KEYS * 128, TILE_BYTES = PARTS * PART_BYTES;

@@ -1,7 +1,7 @@
 // A product for each group of rows by the tensor cores' asynchronous instructions, which read both operands from shared memory:
 // y[rows of g] = x[rows of g] W[g], by tiles of 128 x 256 of one group each. Two groups of four warps have 64 rows each.
 //
-// T        elements
+// T        elements; KIND as instructions name them
 // STORED   how W lies: 0 [G, K, N], 1 [G, N, K]
 //
 // Tiles lie in shared memory as wgmma.cuh says. Rows are those of x, and of W as it lies: 64 of its columns a time where its
@@ -9,12 +9,6 @@
 
 constexpr int STAGES = 4, THREADS = 256, DEPTH = 64;
 constexpr int X_BYTES = 128 * 128, W_BYTES = 256 * 128;
-
-#if IS_HALF
-#define KIND "f16"
-#else
-#define KIND "bf16"
-#endif
 
 // d += a b, 64 x 256 x 16, of operands that descriptors name.
 __device__ __forceinline__ void multiply(float (&d)[128], unsigned long long a, unsigned long long b) {

@@ -141,10 +141,7 @@ impl Tiles {
 
     fn source(&self, shape: &Shape) -> Source {
         match self.is_flash {
-            true => shape
-                .specialize(source!("flash.cu"))
-                .with(WGMMA)
-                .define("IS_HALF", u8::from(shape.dtype == DType::Float16)),
+            true => shape.specialize(source!("flash.cu")).with(WGMMA).multiplied("KIND", shape.dtype),
             false => shape
                 .specialize(source!("attention.cu"))
                 .define("WARPS", self.warps)

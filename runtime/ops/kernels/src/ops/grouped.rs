@@ -115,7 +115,7 @@ impl Grouped {
                 .with(GROUPED)
                 .with(WGMMA)
                 .element("T", self.dtypes.0)
-                .define("IS_HALF", u8::from(self.dtypes.0 == DType::Float16))
+                .multiplied("KIND", self.dtypes.0)
         } else {
             let operand = if self.is_fp8() { DType::UInt16 } else { self.dtypes.0 };
             source!("grouped.cu")
