@@ -147,7 +147,7 @@ attention(const T* q, const T* k, const T* v, const T* sinks, const int* offsets
         most = most_of_four(most);
         // A row that has seen nothing yet has nothing to rescale.
         const float from = most == -INFINITY ? 0.f : most;
-        const float factor = exp2_fast(highest[block][half] - from);
+        const float factor = two_to(highest[block][half] - from);
         highest[block][half] = most;
         float sum = 0.f;
 #pragma unroll
@@ -155,7 +155,7 @@ attention(const T* q, const T* k, const T* v, const T* sinks, const int* offsets
 #pragma unroll
           for (int of = 0; of < 2; ++of) {
             float& x = s[block][key][2 * half + of];
-            x = exp2_fast(x - from);
+            x = two_to(x - from);
             sum += x;
           }
         }

@@ -10,19 +10,11 @@
 // SINKS            whether each head has a score besides
 // PAGE             rows of a page; 0 where keys lie behind one another
 
-constexpr float LOG2E = 1.44269504f;
-
-__device__ __forceinline__ float exp2_fast(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 // A score as a power of two.
 __device__ __forceinline__ float score(float x, float scale, float cap) {
 #if SOFTCAP
   // tanh(y) = 1 - 2 / (1 + e^2y), whose error is small beside one.
-  const float twice = exp2_fast(x * (scale * 2.f * LOG2E / cap));
+  const float twice = two_to(x * (scale * 2.f * LOG2E / cap));
   return cap * LOG2E * (1.f - 2.f * __frcp_rn(1.f + twice));
 #else
   return x * (scale * LOG2E);

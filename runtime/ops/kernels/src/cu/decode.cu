@@ -95,13 +95,13 @@ decode(const T* q, const T* k, const T* v, const T* sinks, const int* lengths, c
         most = fmaxf(most, x);
       }
       most = most_of_four(most);
-      const float from = most == -INFINITY ? 0.f : most, factor = exp2_fast(highest[half] - from);
+      const float from = most == -INFINITY ? 0.f : most, factor = two_to(highest[half] - from);
       highest[half] = most;
       float sum = 0.f;
 #pragma unroll
       for (int at = 0; at < 4; ++at) {
         float& x = s[at / 2][2 * half + at % 2];
-        x = exp2_fast(x - from);
+        x = two_to(x - from);
         sum += x;
       }
       sums[half] = sums[half] * factor + sum;
@@ -139,7 +139,7 @@ decode(const T* q, const T* k, const T* v, const T* sinks, const int* lengths, c
     const int row = quad + 8 * half;
     float most = -INFINITY;
     for (int other = 0; other < WARPS; ++other) most = fmaxf(most, states[(other * 16 + row) * 2]);
-    const float factor = most == -INFINITY ? 0.f : exp2_fast(highest[half] - most);
+    const float factor = most == -INFINITY ? 0.f : two_to(highest[half] - most);
 #pragma unroll
     for (int value = 0; value < VALUE_TILES; ++value) {
       float* to = values + (warp * 16 + row) * PITCH + 8 * value + 2 * member;
@@ -154,7 +154,7 @@ decode(const T* q, const T* k, const T* v, const T* sinks, const int* lengths, c
     for (int other = 0; other < WARPS; ++other) most = fmaxf(most, states[(other * 16 + row) * 2]);
     for (int other = 0; other < WARPS; ++other) {
       const float* state = states + (other * 16 + row) * 2;
-      if (most != -INFINITY) sum += state[1] * exp2_fast(state[0] - most);
+      if (most != -INFINITY) sum += state[1] * two_to(state[0] - most);
       value += values[(other * 16 + row) * PITCH + column];
     }
     value = sum > 0.f ? value / sum : 0.f;
@@ -181,7 +181,7 @@ join(const float* partial, const float* partial_lse, T* o, int parts, int rows) 
     sum = 0.f;
     for (int part = 0; part < parts; ++part) {
       const long long of = static_cast<long long>(part) * rows + row;
-      const float weight = most == -INFINITY ? 0.f : exp2_fast(partial_lse[of] - most);
+      const float weight = most == -INFINITY ? 0.f : two_to(partial_lse[of] - most);
       sum += weight;
       value += weight * partial[of * VALUE + column];
     }

@@ -108,9 +108,7 @@ __device__ __forceinline__ float quotient(float a, float b) {
 // exp(x) as a part of a larger number, where it does not matter that a subnormal is zero.
 __device__ __forceinline__ float exponential_part(float x) {
 #if NARROW
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(1.4426950408889634f * x));
-  return y;
+  return two_to(LOG2E * x);
 #else
   return expf(x);
 #endif
@@ -158,9 +156,8 @@ __device__ __forceinline__ float logarithm(float x) {
 __device__ __forceinline__ float logarithm_1p(float x) {
 #if NARROW
   // 1 + x is no subnormal.
-  float log2;
-  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log2) : "f"(1.f + x));
-  return fabsf(x) <= 0.0625f ? log1p_series(x) : 0.69314718055994531f * log2;
+  const float log2 = log2_of(1.f + x);
+  return fabsf(x) <= 0.0625f ? log1p_series(x) : LN2 * log2;
 #else
   return log1pf(x);
 #endif
@@ -213,7 +210,7 @@ __device__ __forceinline__ float error_function(float x) {
 // a^b, with the exceptions of C's pow.
 __device__ __forceinline__ float power(float a, float b) {
 #if NARROW
-  float y = exp2f(b * (1.4426950408889634f * logarithm(fabsf(a))));
+  float y = exp2f(b * (LOG2E * logarithm(fabsf(a))));
   const bool whole = rintf(b) == b;
   if (__float_as_int(a) < 0) {
     if (!whole && a != 0.f && a >= -3.402823466e38f) y = __int_as_float(0x7fffffff);

@@ -148,13 +148,13 @@ flash(const T* q, const T* k, const T* v, const T* sinks, const int* offsets, co
       most = fmaxf(highest[half], most_of_four(most) * by);
       // A row that has seen nothing yet has nothing to rescale.
       const float from = most == -INFINITY ? 0.f : most;
-      factors[half] = exp2_fast(highest[half] - from);
+      factors[half] = two_to(highest[half] - from);
       highest[half] = most;
       float sum = 0.f;
 #pragma unroll
       for (int at = 0; at < 32; ++at) {
         float& x = s[at / 2 * 4 + 2 * half + at % 2];
-        x = exp2_fast(fmaf(x, by, -from));
+        x = two_to(fmaf(x, by, -from));
         sum += x;
       }
       sums[half] = sums[half] * factors[half] + sum;

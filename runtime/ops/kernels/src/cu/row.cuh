@@ -9,16 +9,6 @@
 
 constexpr int W = WIDTH;
 
-constexpr float LOG2E = 1.4426950408889634f;
-constexpr float LN2 = 0.6931471805599453f;
-
-// 2^x, to two units in the last place; what is not normal is zero.
-__device__ __forceinline__ float two_to(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 // A maximum, and a sum of exp(x - maximum), both in powers of two: exp(x - maximum) is 2^(x * LOG2E - base), whose base is
 // the maximum's product rounded, so that an element costs one multiplication-addition. Without a finite maximum the base is
 // zero. What is not a number stays in the sum.
@@ -120,14 +110,18 @@ template <typename E, int N> __device__ __forceinline__ auto vectors_of(const He
   return reinterpret_cast<const Vector<E, W>(&)[N]>(held);
 }
 
-// The value that the lane `mask` away has.
-template <typename V> __device__ __forceinline__ V exchange(V value, int mask) {
+// What `move` makes of each of a value's words.
+template <typename V, typename Move> __device__ __forceinline__ V by_words(V value, Move move) {
   static_assert(sizeof(V) % 4 == 0, "whole words");
   union { V value; int words[sizeof(V) / 4]; } pun = {value};
 #pragma unroll
-  for (int word = 0; word < static_cast<int>(sizeof(V) / 4); ++word)
-    pun.words[word] = __shfl_xor_sync(0xffffffffu, pun.words[word], mask);
+  for (int word = 0; word < static_cast<int>(sizeof(V) / 4); ++word) pun.words[word] = move(pun.words[word]);
   return pun.value;
+}
+
+// The value that the lane `mask` away has.
+template <typename V> __device__ __forceinline__ V exchange(V value, int mask) {
+  return by_words(value, [=](int word) { return __shfl_xor_sync(0xffffffffu, word, mask); });
 }
 
 // Over LANES neighbouring lanes; each gets the result.

@@ -67,11 +67,7 @@ struct LogSums {
     return {own ? maximum : b.maximum, own ? fmaf(b.sum, factor, sum) : fmaf(sum, factor, b.sum)};
   }
   // Sums are normal numbers or zero.
-  static __device__ __forceinline__ float log(float maximum, float sum) {
-    float powers_of_two;
-    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(powers_of_two) : "f"(sum));
-    return fmaf(powers_of_two, LN2, maximum);
-  }
+  static __device__ __forceinline__ float log(float maximum, float sum) { return fmaf(log2_of(sum), LN2, maximum); }
   __device__ __forceinline__ float value() const { return log(maximum, sum); }
 };
 
@@ -91,21 +87,12 @@ __device__ __forceinline__ T rounded(long long x) { return static_cast<T>(x); }
 
 // The value that the lane `below` lanes below has; its own where there is none.
 template <typename S> __device__ __forceinline__ S from_below(S value, int below) {
-  static_assert(sizeof(S) % 4 == 0, "whole words");
-  union { S value; int words[sizeof(S) / 4]; } pun = {value};
-#pragma unroll
-  for (int word = 0; word < static_cast<int>(sizeof(S) / 4); ++word)
-    pun.words[word] = __shfl_up_sync(0xffffffffu, pun.words[word], below);
-  return pun.value;
+  return by_words(value, [=](int word) { return __shfl_up_sync(0xffffffffu, word, below); });
 }
 
 // The value that a lane of the SPAN neighbouring ones has.
 template <int SPAN, typename S> __device__ __forceinline__ S from_lane(S value, int lane) {
-  union { S value; int words[sizeof(S) / 4]; } pun = {value};
-#pragma unroll
-  for (int word = 0; word < static_cast<int>(sizeof(S) / 4); ++word)
-    pun.words[word] = __shfl_sync(0xffffffffu, pun.words[word], lane, SPAN);
-  return pun.value;
+  return by_words(value, [=](int word) { return __shfl_sync(0xffffffffu, word, lane, SPAN); });
 }
 
 // Over the lanes up to each one.
