@@ -6,6 +6,7 @@ use tileops_analyzer::analysis::EntryAnalysis;
 use tileops_analyzer::check::{Point, SymbolRole};
 use tileops_analyzer::eval::free_names;
 use tileops_analyzer::expr::{Axis, BinaryOp, Expr, ExprKind, Shape, ShapeKind};
+use tileops_analyzer::lang::Kind;
 use tileops_analyzer::model::{Condition, Fact, ParamRole, Signature, Tensor};
 
 /// The most points that a method has branches for.
@@ -92,6 +93,15 @@ pub(crate) fn deciding(analysis: &EntryAnalysis, signature: &Signature) -> Vec<A
         }
     }
     names
+}
+
+/// Whether `kind` is of a foreign class, of which nothing is known: everything but `None` is one of its values.
+pub(crate) fn is_foreign(kind: &Kind) -> bool {
+    match kind {
+        Kind::Opaque(_) => true,
+        Kind::Union(members) => members.iter().any(is_foreign),
+        _ => false,
+    }
 }
 
 /// Whether an operation in `expr` has arguments at which it has no value.

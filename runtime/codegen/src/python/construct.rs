@@ -10,7 +10,7 @@ use super::outline::{Outline, enclosed, joined};
 use super::stmt::Stmt;
 use super::{header, refuse};
 use crate::layout::{Doc, flat};
-use crate::shared::{can_fail, restrictions};
+use crate::shared::{can_fail, is_foreign, restrictions};
 
 pub(super) fn method(analysis: &EntryAnalysis) -> Result<Vec<Stmt>, String> {
     let Some(signature) = analysis.entry.signature.valid() else { return Err("it has no signature".to_owned()) };
@@ -172,6 +172,9 @@ fn violation(place: &str, kind: &Kind) -> Result<Option<Doc>, String> {
     if *kind == Kind::None {
         return Ok(Some(Doc::text(format!("{place} is not None"))));
     }
+    if is_foreign(kind) {
+        return Ok(Some(Doc::text(format!("{place} is None"))));
+    }
     let tests = predicate(place, kind)?;
     if tests.is_empty() {
         return Ok(None);
@@ -212,20 +215,18 @@ fn predicate(place: &str, kind: &Kind) -> Result<Vec<Doc>, String> {
             };
             simple(format!("is_seq({place}, {item}{length})"))
         }
+        Kind::Maybe(inner) if is_foreign(inner) => Ok(Vec::new()),
         Kind::Maybe(inner) => {
             let mut tests = predicate(place, inner)?;
-            if !tests.is_empty() {
-                tests.insert(0, Doc::text(format!("{place} is None")));
-            }
+            tests.insert(0, Doc::text(format!("{place} is None")));
             Ok(tests)
         }
+        Kind::Union(_) if is_foreign(kind) => simple(format!("{place} is not None")),
         Kind::Union(members) => {
-            let tests: Vec<Vec<Doc>> =
-                members.iter().map(|member| predicate(place, member)).collect::<Result<_, _>>()?;
-            let any = tests.iter().any(Vec::is_empty);
-            Ok(if any { Vec::new() } else { tests.concat() })
+            let tests = members.iter().map(|member| predicate(place, member));
+            Ok(tests.collect::<Result<Vec<_>, _>>()?.concat())
         }
-        Kind::Opaque(_) => Ok(Vec::new()),
+        Kind::Opaque(_) => simple(format!("{place} is not None")),
         Kind::Adt(adt, _) => Err(format!("a sequence or union of `{}` has no form in Python", adt.name)),
         Kind::Tensor | Kind::Error => Err("a parameter's type is not known".to_owned()),
     }

@@ -12,7 +12,7 @@ use super::expr::{Before, Place, Printer, chain, dtype_path};
 use super::names::Names;
 use super::stmt::{Stmt, call, read_by, string};
 use crate::layout::Doc;
-use crate::shared::restrictions;
+use crate::shared::{is_foreign, restrictions};
 
 /// The type of the field that holds a parameter.
 pub(super) fn field_type(kind: &Kind) -> String {
@@ -249,7 +249,12 @@ fn accepts(kind: &Kind) -> Result<Doc, String> {
     if let Some(path) = predicate_path(kind) {
         return Ok(Doc::text(path));
     }
-    let mut tests = tests("v", kind)?;
+    if let Kind::Maybe(inner) = kind
+        && is_foreign(inner)
+    {
+        return Ok(Doc::text("|_| true"));
+    }
+    let mut tests = tests(kind)?;
     let body = match tests.len() {
         1 => tests.remove(0),
         _ => chain("||", tests),
@@ -275,42 +280,43 @@ fn predicate_path(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Tests of `place`, one of which holds of a value of the kind.
-fn tests(place: &str, kind: &Kind) -> Result<Vec<Doc>, String> {
-    let one = |text: String| Ok(vec![Doc::text(text)]);
+/// Tests of `v`, one of which holds of a value of the kind.
+fn tests(kind: &Kind) -> Result<Vec<Doc>, String> {
+    let one = |text: &str| Ok(vec![Doc::text(text)]);
     if let Some(path) = predicate_path(kind) {
-        return one(format!("{place}.{}()", path.trim_start_matches("Value::")));
+        return one(&format!("v.{}()", path.trim_start_matches("Value::")));
     }
     match kind {
         Kind::Enum(literals) => {
             let literals = literals.iter().map(|literal| Doc::text(string(literal))).collect();
-            Ok(vec![call(format!("{place}.is_one_of(&["), literals, "])")])
+            Ok(vec![call("v.is_one_of(&[", literals, "])")])
         }
         Kind::DType(set) => {
             let dtypes = set.iter().map(|dtype| Doc::text(dtype_path(dtype))).collect();
-            Ok(vec![call(format!("{place}.is_dtype_of(&["), dtypes, "])")])
+            Ok(vec![call("v.is_dtype_of(&[", dtypes, "])")])
         }
-        Kind::Shape => one(format!("{place}.is_seq(Value::is_dim, None)")),
+        Kind::Shape => one("v.is_seq(Value::is_dim, None)"),
         Kind::Seq(item, length) => {
             let length = length.map_or("None".to_owned(), |length| format!("Some({length})"));
-            let mut docs = vec![Doc::text(format!("{place}.is_seq("))];
+            let mut docs = vec![Doc::text("v.is_seq(")];
             docs.push(accepts(item)?);
             docs.push(Doc::text(format!(", {length})")));
             Ok(vec![Doc::Cat(docs)])
         }
         Kind::Maybe(inner) => {
-            let mut all = vec![Doc::text(format!("{place}.is_none()"))];
-            all.extend(tests(place, inner)?);
+            let mut all = vec![Doc::text("v.is_none()")];
+            all.extend(tests(inner)?);
             Ok(all)
         }
+        Kind::Union(_) if is_foreign(kind) => one("!v.is_none()"),
         Kind::Union(members) => {
             let mut all = Vec::new();
             for member in members {
-                all.extend(tests(place, member)?);
+                all.extend(tests(member)?);
             }
             Ok(all)
         }
-        Kind::Opaque(_) => one(format!("!{place}.is_none()")),
+        Kind::Opaque(_) => one("!v.is_none()"),
         Kind::Adt(adt, _) => {
             let constructors = adt.constructors.iter().map(|constructor| {
                 let fields = constructor.fields.iter().map(|field| {
@@ -325,7 +331,7 @@ fn tests(place: &str, kind: &Kind) -> Result<Vec<Doc>, String> {
                 Ok(call("(", vec![Doc::text(string(&constructor.name)), fields], ")"))
             });
             let constructors = constructors.collect::<Result<Vec<Doc>, String>>()?;
-            Ok(vec![call(format!("{place}.is_variant_of(&["), constructors, "])")])
+            Ok(vec![call("v.is_variant_of(&[", constructors, "])")])
         }
         _ => Err("a parameter's type is not known".to_owned()),
     }

@@ -585,13 +585,26 @@ class ForeignFwdOp(Op):
 
     NAME = "ForeignFwdOp"
 
-    def __init__(self, device: Any = None, *, places: Sequence[Any]) -> None:
+    def __init__(
+        self, device: Any = None, hints: Sequence[Any] = (), *, stream: Any, places: Sequence[Any]
+    ) -> None:
         self.device = device
-        if not is_seq(places, lambda v: True):
+        if stream is None:
+            raise self._refuse(
+                "signature.params.stream", f"`stream` is {stream!r}, and must be torch.cuda.Stream"
+            )
+        self.stream = stream
+        if not is_seq(places, lambda v: v is not None):
             raise self._refuse(
                 "signature.params.places", f"`places` is {places!r}, and must be Seq[torch.device]"
             )
         self.places = frozen(places)
+        if not is_seq(hints, lambda v: True):
+            raise self._refuse(
+                "signature.params.hints",
+                f"`hints` is {hints!r}, and must be Seq[Maybe[torch.device]]",
+            )
+        self.hints = frozen(hints)
         self.last_call = None
 
     def check_call(self, x: TensorLike) -> None:
@@ -612,7 +625,12 @@ class ForeignFwdOp(Op):
         outputs: dict[str, TensorInfo | None] = {"y": TensorInfo((M,), T)}
         self.last_call = CheckedCall(
             self.NAME,
-            params={"device": self.device, "places": self.places},
+            params={
+                "device": self.device,
+                "stream": self.stream,
+                "places": self.places,
+                "hints": self.hints,
+            },
             indices=solved,
             tensors={"x": x_info, **outputs},
         )

@@ -88,8 +88,8 @@ impl<'f> Crate<'f> {
     /// Runs cargo on it, with the crates that it is built on kept between runs.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Output {
         Command::new(env!("CARGO"))
-            .args(arguments)
             .arg("--offline")
+            .args(arguments)
             .current_dir(self.folder)
             .env("CARGO_TARGET_DIR", root().join("target/emitted"))
             .env_remove("RUSTFLAGS")
