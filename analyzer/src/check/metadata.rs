@@ -5,7 +5,7 @@ use super::groups::tensors_named;
 use super::sheet::{AxisItem, CallItem, Sheet};
 use super::signature::Fault;
 use super::view::View;
-use crate::defect::{Findings, codes, list};
+use crate::defect::{Findings, axes_word, codes, list};
 use crate::expr::{Call, Expr, ExprKind};
 use crate::lang::builtins::{self, ResultShape, Role};
 use crate::lang::{DType, DTypeSet, Kind};
@@ -197,14 +197,6 @@ fn generator_faults(
         if *here != there {
             into.push(at(format!("axis {position} of what `{callee}` gives is {there}, and not {here}")));
         }
-    }
-}
-
-fn axes_word(rank: usize) -> String {
-    match rank {
-        0 => "no axis".to_owned(),
-        1 => "1 axis".to_owned(),
-        n => format!("{n} axes"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::defect::axes_word;
 use crate::eval::{self, Environment, EvalFailure};
 use crate::expr::{Axis, Expr};
 use crate::lang::{DType, Value};
@@ -276,11 +277,11 @@ impl Run<'_> {
                 if fits {
                     return Ok(());
                 }
-                let wanted = if *open { format!("at least {fixed}") } else { fixed.to_string() };
+                let wanted = if *open { format!("at least {}", axes_word(*fixed)) } else { axes_word(*fixed) };
                 Err(Mismatch {
                     tensor: Some(tensor.clone()),
                     range: *range,
-                    message: format!("`{tensor}` has the shape {}, and must have {wanted} axes", show_shape(shape)),
+                    message: format!("`{tensor}` has the shape {}, and must have {wanted}", show_shape(shape)),
                 })
             }
             Step::BindAxis { place, index, coefficient, offset } => {
@@ -357,10 +358,11 @@ impl Run<'_> {
                 if shape.len() == expected {
                     return Ok(());
                 }
+                let wanted = axes_word(expected);
                 Err(Mismatch {
                     tensor: Some(tensor.clone()),
                     range: *range,
-                    message: format!("`{tensor}` has the shape {}, and must have {expected} axes", show_shape(shape)),
+                    message: format!("`{tensor}` has the shape {}, and must have {wanted}", show_shape(shape)),
                 })
             }
             Step::BindDType { tensor, index, range } => {

@@ -210,6 +210,15 @@ pub fn list<S: AsRef<str>>(names: impl IntoIterator<Item = S>, joiner: &str) -> 
     }
 }
 
+/// So many axes, as a sentence says it: `no axis`, `1 axis`, `2 axes`.
+pub fn axes_word(count: usize) -> String {
+    match count {
+        0 => "no axis".to_owned(),
+        1 => "1 axis".to_owned(),
+        n => format!("{n} axes"),
+    }
+}
+
 /// `allowed` with those that look like `found` first (nearest first), the rest in the order given.
 pub fn nearest_first<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut scored: Vec<(bool, usize, usize, &str)> = allowed
@@ -265,5 +274,6 @@ mod tests {
     fn lists_read_as_english() {
         assert_eq!(list(["a"; 0], "or"), "nothing");
         assert_eq!(list(["a", "b", "c"], "or"), "`a`, `b` or `c`");
+        assert_eq!([0, 1, 2].map(axes_word), ["no axis", "1 axis", "2 axes"]);
     }
 }

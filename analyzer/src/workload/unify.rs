@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::frame::Frame;
 use super::words::plain;
 use crate::check::linear;
+use crate::defect::axes_word;
 use crate::eval::{EvalError, EvalFailure, evaluate};
 use crate::expr::{Axis, Expr, ExprKind};
 use crate::lang::Value;
@@ -73,7 +74,7 @@ pub(super) fn unify<'a>(tensor: &str, axes: &'a [Axis], extents: &[i128], frame:
         };
         let (Item::Known(expr, ..) | Item::One(expr, _) | Item::Many(expr, _)) = first;
         let at_least = if open == 1 { "at least " } else { "" };
-        let message = format!("`values` gives `{tensor}` {rank} axes, where its shape has {at_least}{fixed}");
+        let message = format!("`values` gives `{tensor}` {}, where its shape has {at_least}{fixed}", axes_word(rank));
         return Unified::Contradict(Contradiction { expr, message });
     }
     let mut found: Vec<(Arc<str>, Value)> = Vec::new();

@@ -112,7 +112,7 @@ impl Entry {
         let due = self.value(declaration, rank.into())?;
         match tensor.shape.len() as i128 == due {
             true => Ok(()),
-            false => Err(self.wrong_rank(declaration, tensor, &due.to_string())),
+            false => Err(self.wrong_rank(declaration, tensor, &axes_word(due))),
         }
     }
 
@@ -120,13 +120,13 @@ impl Entry {
     pub fn rank_at_least(self, declaration: &'static str, tensor: &Tensor, rank: usize) -> Result<()> {
         match tensor.shape.len() >= rank {
             true => Ok(()),
-            false => Err(self.wrong_rank(declaration, tensor, &format!("at least {rank}"))),
+            false => Err(self.wrong_rank(declaration, tensor, &format!("at least {}", axes_word(rank as i128)))),
         }
     }
 
     fn wrong_rank(self, declaration: &'static str, tensor: &Tensor, due: &str) -> OpError {
         let (name, shape) = (subject(declaration), show(&tensor.shape));
-        self.refuse(declaration, format!("`{name}` has the shape {shape}, and must have {due} axes"))
+        self.refuse(declaration, format!("`{name}` has the shape {shape}, and must have {due}"))
     }
 
     /// The extent of an axis, counted from the first.
@@ -313,6 +313,15 @@ pub fn also(mut indices: Vec<(&'static str, Value)>, index: (&'static str, Value
     indices
 }
 
+/// So many axes, as a message says it.
+fn axes_word(count: i128) -> String {
+    match count {
+        0 => "no axis".to_owned(),
+        1 => "1 axis".to_owned(),
+        n => format!("{n} axes"),
+    }
+}
+
 /// The parameters of a construction.
 #[derive(Debug, Clone, Copy)]
 pub struct Construction<'a> {
@@ -371,5 +380,25 @@ impl Construction<'_> {
     pub fn tensor(&self, declaration: &'static str) -> Option<Tensor> {
         let name = subject(declaration);
         self.params.tensors.iter().find(|(known, _)| known == name).map(|(_, tensor)| tensor.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_rank_is_said_in_words() {
+        let op = Entry("DemoFwdOp");
+        let tensor = Tensor::new([2, 3], crate::DType::Float16);
+        let said = |result: Result<()>| result.expect_err("the rank is wrong").to_string();
+        let path = "signature.inputs.x.shape";
+        for (rank, due) in [(0, "no axis"), (1, "1 axis"), (3, "3 axes")] {
+            let text = said(op.rank(path, &tensor, rank));
+            assert!(text.ends_with(&format!("`x` has the shape [2, 3], and must have {due}")), "{text}");
+        }
+        let text = said(op.rank_at_least(path, &tensor, 3));
+        assert!(text.ends_with("and must have at least 3 axes"), "{text}");
+        assert_eq!(op.rank(path, &tensor, 2), Ok(()));
     }
 }

@@ -75,7 +75,7 @@ fn named(dim: &Value) -> Result<Option<Vec<i128>>> {
 fn all_normalized(axes: &[i128], rank: i128) -> Result<Vec<i128>> {
     let each = axes.iter().map(|&axis| match normalized(axis, rank) {
         Some(axis) => Ok(axis),
-        None => undefined(format!("`dim` has {axis}, which is no axis of a shape of {rank} axes")),
+        None => undefined(format!("`dim` has {axis}, which is no axis of a shape of rank {rank}")),
     });
     each.collect()
 }

@@ -2,6 +2,7 @@
 
 use super::args::{Args, Layout, argument_int, argument_ints, argument_value, ceil_div, entry, fail};
 use super::{Argument, Builtin, Contents, DomainError, Parameter, Passing, Predicate, Role, Takes};
+use crate::defect::axes_word;
 
 type Result = std::result::Result<(), DomainError>;
 
@@ -223,7 +224,7 @@ fn indices_within(contents: &Contents<'_>, arguments: &[Argument<'_>]) -> Result
     match contents.shape {
         [_, 2] => {}
         [_, n] => return fail(format!("its rows have {n} entries, and must have 2: a segment and a position")),
-        shape => return fail(format!("it has {} axes, and must have 2", shape.len())),
+        shape => return fail(format!("it has {}, and must have 2", axes_word(shape.len()))),
     }
     for (row, pair) in contents.values.chunks_exact(2).enumerate() {
         let (segment, position) = (pair[0], pair[1]);

@@ -273,7 +273,7 @@ fn normalized(axes: &[i128], rank: i128) -> std::result::Result<Vec<i128>, Domai
         .map(|&axis| match (normalize(axis, rank), rank) {
             (Some(axis), _) => Ok(axis),
             (None, 0) => fail(format!("`dim` has {axis}, and the axis of a scalar is 0 or -1")),
-            (None, _) => fail(format!("`dim` has {axis}, outside [{}, {rank}) of a shape of {rank} axes", -rank)),
+            (None, _) => fail(format!("`dim` has {axis}, outside [{}, {rank}) of a shape of rank {rank}", -rank)),
         })
         .collect()
 }
@@ -643,7 +643,7 @@ mod tests {
         assert_eq!(reduced(s(), ints([]), false, "reject"), Err("`dim` is empty, and the mode is 'reject'".into()));
         assert_eq!(
             reduced(s(), Int(3), false, "full"),
-            Err("`dim` has 3, outside [-3, 3) of a shape of 3 axes".into())
+            Err("`dim` has 3, outside [-3, 3) of a shape of rank 3".into())
         );
         for axis in [0, -1] {
             assert_eq!(reduced(ints([]), Int(axis), true, "full"), Ok(ints([])));

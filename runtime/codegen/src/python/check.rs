@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tileops_analyzer::analysis::EntryAnalysis;
 use tileops_analyzer::check::{Anchor, Branch, Place as At, Step, SymbolRole};
+use tileops_analyzer::defect::axes_word;
 use tileops_analyzer::eval::free_names;
 use tileops_analyzer::expr::{Axis, Expr, ExprKind, Level};
 use tileops_analyzer::lang::{DType, Kind};
@@ -283,10 +284,10 @@ impl Arm<'_> {
                 let (info, path) = (info(tensor), format!("{}.shape", self.path_of(tensor)));
                 let (test, due) = match open {
                     true if *fixed == 0 => return,
-                    true => (format!("len({info}.shape) < {fixed}"), format!("at least {fixed}")),
-                    false => (format!("len({info}.shape) != {fixed}"), fixed.to_string()),
+                    true => (format!("len({info}.shape) < {fixed}"), format!("at least {}", axes_word(*fixed))),
+                    false => (format!("len({info}.shape) != {fixed}"), axes_word(*fixed)),
                 };
-                let message = format!("`{tensor}` has the shape {{show({info}.shape)}}, and must have {due} axes");
+                let message = format!("`{tensor}` has the shape {{show({info}.shape)}}, and must have {due}");
                 self.body.push(Stmt::when(Doc::text(test), vec![refuse(&path, &message)]));
             }
             Step::CheckLength { tensor, axes, .. } => {

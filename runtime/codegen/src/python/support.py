@@ -302,7 +302,7 @@ def _axes(dim: int | Sequence[int], rank: int) -> list[int]:
     for axis in (dim,) if isinstance(dim, int) else dim:
         normal = _normalized(axis, rank)
         if normal is None:
-            raise DomainError(f"`dim` has {axis}, which is no axis of a shape of {rank} axes")
+            raise DomainError(f"`dim` has {axis}, which is no axis of a shape of rank {rank}")
         result.append(normal)
     return result
 

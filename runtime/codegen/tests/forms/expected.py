@@ -105,18 +105,18 @@ class PresenceFwdOp(Op):
         if len(x_info.shape) != 1:
             raise self._refuse(
                 "signature.inputs.x.shape",
-                f"`x` has the shape {show(x_info.shape)}, and must have 1 axes",
+                f"`x` has the shape {show(x_info.shape)}, and must have 1 axis",
             )
         if weight is not None:
             if len(weight_info.shape) != 1:
                 raise self._refuse(
                     "signature.inputs.weight.shape",
-                    f"`weight` has the shape {show(weight_info.shape)}, and must have 1 axes",
+                    f"`weight` has the shape {show(weight_info.shape)}, and must have 1 axis",
                 )
             if len(bias_info.shape) != 1:
                 raise self._refuse(
                     "signature.inputs.bias.shape",
-                    f"`bias` has the shape {show(bias_info.shape)}, and must have 1 axes",
+                    f"`bias` has the shape {show(bias_info.shape)}, and must have 1 axis",
                 )
         M = x_info.shape[0]
         T = x_info.dtype
@@ -204,12 +204,12 @@ class EffectsFwdOp(Op):
         if len(scratch_info.shape) != 1:
             raise self._refuse(
                 "signature.params.scratch.shape",
-                f"`scratch` has the shape {show(scratch_info.shape)}, and must have 1 axes",
+                f"`scratch` has the shape {show(scratch_info.shape)}, and must have 1 axis",
             )
         if len(count_info.shape) != 0:
             raise self._refuse(
                 "signature.inputs.count.shape",
-                f"`count` has the shape {show(count_info.shape)}, and must have 0 axes",
+                f"`count` has the shape {show(count_info.shape)}, and must have no axis",
             )
         if scratch_info.dtype != "float32":
             raise self._refuse(
@@ -354,7 +354,7 @@ class SpliceFwdOp(Op):
         if len(b_info.shape) < 1:
             raise self._refuse(
                 "signature.inputs.b.shape",
-                f"`b` has the shape {show(b_info.shape)}, and must have at least 1 axes",
+                f"`b` has the shape {show(b_info.shape)}, and must have at least 1 axis",
             )
         A = a_info.shape
         T = a_info.dtype
@@ -477,7 +477,7 @@ class CombosFwdOp(Op):
         if len(x_info.shape) != 1:
             raise self._refuse(
                 "signature.inputs.x.shape",
-                f"`x` has the shape {show(x_info.shape)}, and must have 1 axes",
+                f"`x` has the shape {show(x_info.shape)}, and must have 1 axis",
             )
         M = x_info.shape[0]
         T = x_info.dtype
@@ -536,12 +536,12 @@ class MetadataFwdOp(Op):
         if len(x_info.shape) != 1:
             raise self._refuse(
                 "signature.inputs.x.shape",
-                f"`x` has the shape {show(x_info.shape)}, and must have 1 axes",
+                f"`x` has the shape {show(x_info.shape)}, and must have 1 axis",
             )
         if len(offsets_info.shape) != 1:
             raise self._refuse(
                 "signature.inputs.offsets.shape",
-                f"`offsets` has the shape {show(offsets_info.shape)}, and must have 1 axes",
+                f"`offsets` has the shape {show(offsets_info.shape)}, and must have 1 axis",
             )
         N = x_info.shape[0]
         T = x_info.dtype
@@ -615,7 +615,7 @@ class ForeignFwdOp(Op):
         if len(x_info.shape) != 1:
             raise self._refuse(
                 "signature.inputs.x.shape",
-                f"`x` has the shape {show(x_info.shape)}, and must have 1 axes",
+                f"`x` has the shape {show(x_info.shape)}, and must have 1 axis",
             )
         M = x_info.shape[0]
         T = x_info.dtype
