@@ -6,8 +6,9 @@
 // MASKED                                     1: and a mask is added; INDEX counts the rows
 //
 // `softmax_rows`: contiguous rows, each read once (row.cuh).
-// `softmax_columns`: any axis, and rows of any length. A block has TX lanes of WIDTH neighbouring columns, and TY parts of the
-// axis; what it reads twice is in a cache the second time, unless the axis is very long.
+// `softmax_columns`: any axis, and rows of any length. A block has TX lanes of WIDTH neighbouring columns, a power of two up to
+// a warp's, and TY parts of the axis. A thread holds all PARTS vectors of its columns, or with 0 reads them twice: they are in a
+// cache the second time, unless the axis is very long.
 
 using T = ELEMENT;
 
@@ -18,7 +19,7 @@ struct Finish {
   __device__ __forceinline__ explicit Finish(Mass mass)
       : maximum(mass.maximum),
         base(Mass::base_of(mass.maximum)),
-        of_row((LOG_SOFTMAX ? mass.log_of_sum() : 1.f / mass.sum) + (mass.maximum - mass.maximum)) {}
+        of_row((LOG_SOFTMAX ? mass.log_of_sum() : __fdividef(1.f, mass.sum)) + (mass.maximum - mass.maximum)) {}
   __device__ __forceinline__ T operator()(float x) const {
     if constexpr (LOG_SOFTMAX) return from_float<T>((x - maximum) - of_row);
     else return from_float<T>(Mass::of(x, base) * of_row);
@@ -187,24 +188,35 @@ struct Columns {
   long long first;  // their first elements
   bool exist;
   __device__ __forceinline__ Columns(long long length, long long inner) {
-    const long long blocks = (inner + TX * W - 1) / (TX * W);
-    const long long column = (blockIdx.x % blocks) * (TX * W) + threadIdx.x * W;
+    const unsigned blocks = static_cast<unsigned>((inner + TX * W - 1) / (TX * W));
+    const long long column = static_cast<long long>(blockIdx.x % blocks) * (TX * W) + threadIdx.x * W;
     first = blockIdx.x / blocks * length * inner + column;
     exist = column < inner;
   }
 };
 
-// Over the parts of the axis; each thread gets the result for its columns.
+// Over the parts of the axis; each thread gets the result for its columns. Of one operation there is one use in a kernel.
 template <typename V, typename Op> __device__ __forceinline__ void over_parts(V (&values)[W], Op op) {
-  __shared__ V memory[TY][TX * W];
-#pragma unroll
-  for (int lane = 0; lane < W; ++lane) memory[threadIdx.y][threadIdx.x * W + lane] = values[lane];
-  __syncthreads();
+  constexpr int WARPS = TX * TY / 32;
+  __shared__ Vector<V, W> memory[WARPS][TX];
+  const int thread = threadIdx.y * TX + threadIdx.x;
+  Vector<V, W> of_warp;
 #pragma unroll
   for (int lane = 0; lane < W; ++lane) {
-    V value = memory[0][threadIdx.x * W + lane];
-    for (int part = 1; part < TY; ++part) value = op(value, memory[part][threadIdx.x * W + lane]);
-    values[lane] = value;
+#pragma unroll
+    for (int mask = TX; mask < 32; mask *= 2) values[lane] = op(values[lane], exchange(values[lane], mask));
+    of_warp.at[lane] = values[lane];
+  }
+  if (thread % 32 < TX) memory[thread / 32][threadIdx.x] = of_warp;
+  __syncthreads();
+  of_warp = memory[0][threadIdx.x];
+#pragma unroll
+  for (int lane = 0; lane < W; ++lane) values[lane] = of_warp.at[lane];
+#pragma unroll 2
+  for (int warp = 1; warp < WARPS; ++warp) {
+    of_warp = memory[warp][threadIdx.x];
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane) values[lane] = op(values[lane], of_warp.at[lane]);
   }
 }
 
@@ -238,7 +250,58 @@ softmax_columns(const T* dy, const T* y, T* dx, long long length, long long inne
 #pragma unroll
     for (int lane = 0; lane < W; ++lane)
       out.at[lane] = from_float<T>(to_float(output.at[lane]) * (to_float(gradient.at[lane]) - sums[lane]));
-    *reinterpret_cast<Vector<T, W>*>(dx + at) = out;
+    store_vector(dx + at, out);
+  }
+}
+
+#elif PARTS
+
+static_assert(!SCALED && !MASKED, "logits are what is given");
+
+extern "C" __global__ void __launch_bounds__(TX * TY, 2) softmax_columns(const T* x, T* y, long long length, long long inner) {
+  const Columns columns(length, inner);
+  const int parts = columns.exist ? (static_cast<int>(length) - static_cast<int>(threadIdx.y) + TY - 1) / TY : 0;
+  const long long first = columns.first + threadIdx.y * inner, step = TY * inner;
+  // What is not there becomes negative infinity: it changes neither the maximum nor the sum.
+  Vector<T, W> held[PARTS];
+#pragma unroll
+  for (int part = 0; part < PARTS; ++part) {
+    if (part < parts) {
+      held[part] = vector_at(x + first + part * step);
+    } else {
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane) held[part].at[lane] = from_float<T>(-INFINITY);
+    }
+  }
+  float maxima[W], sums[W];
+#pragma unroll
+  for (int lane = 0; lane < W; ++lane) {
+    maxima[lane] = to_float(held[0].at[lane]);
+#pragma unroll
+    for (int part = 1; part < PARTS; ++part) maxima[lane] = fmaxf(maxima[lane], to_float(held[part].at[lane]));
+  }
+  over_parts(maxima, Greatest());
+  float bases[W];
+#pragma unroll
+  for (int lane = 0; lane < W; ++lane) bases[lane] = Mass::base_of(maxima[lane]), sums[lane] = 0.f;
+#pragma unroll
+  for (int part = 0; part < PARTS; ++part) {
+    convert_anew(held[part]);
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane) sums[lane] += Mass::of(to_float(held[part].at[lane]), bases[lane]);
+  }
+  over_parts(sums, Sum());
+  Finish finish[W];
+#pragma unroll
+  for (int lane = 0; lane < W; ++lane) finish[lane] = Finish(Mass{maxima[lane], sums[lane]});
+#pragma unroll
+  for (int part = 0; part < PARTS; ++part) {
+    if (part >= parts) break;
+    Vector<T, W> out;
+    convert_anew(held[part]);
+#pragma unroll
+    for (int lane = 0; lane < W; ++lane) out.at[lane] = finish[lane](to_float(held[part].at[lane]));
+    store_vector(y + first + part * step, out);
   }
 }
 
@@ -279,7 +342,7 @@ softmax_columns(const T* x, T* y, long long length, long long inner SCALE MASK) 
     Vector<T, W> out;
 #pragma unroll
     for (int lane = 0; lane < W; ++lane) out.at[lane] = finish[lane](logit(in.at[lane], part));
-    *reinterpret_cast<Vector<T, W>*>(y + at) = out;
+    store_vector(y + at, out);
   }
 }
 

@@ -210,15 +210,28 @@ impl Axis {
         self.outer * self.length * self.inner
     }
 
-    /// Columns spread over blocks: `TX` lanes of `W` columns, `TY` parts of the axis. Lines of fewer lanes are as good as
-    /// full ones where they leave more parts.
-    pub(crate) fn columns(&self, lanes: i64, source: Source, op: &'static str) -> Result<(Source, Grid), OpError> {
+    /// Columns spread over blocks: `TX` lanes of `W` columns, `TY` parts of the axis, of which a thread holds `PARTS`, `most` at
+    /// most, or none. Lines of fewer lanes are as good as full ones where they leave more parts.
+    pub(crate) fn columns(
+        &self,
+        lanes: i64,
+        most: i64,
+        source: Source,
+        op: &'static str,
+    ) -> Result<(Source, Grid), OpError> {
         let width = dividing_lanes(self.inner, lanes);
-        let across = ((self.inner / width).max(1) as u64).next_power_of_two().min(16) as i64;
+        let widest = ((self.inner / width).max(1) as u64).next_power_of_two().min(16) as i64;
+        let parts = |across: i64| (self.length + 256 / across - 1) / (256 / across);
+        let (across, parts) = [widest, widest.min(8)]
+            .into_iter()
+            .map(|across| (across, parts(across)))
+            .find(|(_, parts)| *parts <= most)
+            .unwrap_or((widest, 0));
         let along = 256 / across;
         let count = self.outer * ((self.inner + across * width - 1) / (across * width));
         let grid =
             Grid { blocks: (blocks(op, count)?, 1, 1), threads: (across as u32, along as u32, 1), shared_bytes: 0 };
-        Ok((source.define("WIDTH", width).define("TX", across).define("TY", along), grid))
+        let source = source.define("WIDTH", width).define("TX", across).define("TY", along).define("PARTS", parts);
+        Ok((source, grid))
     }
 }

@@ -105,7 +105,8 @@ fn launch(
         None => {
             arguments.extend([Arg::I64(axis.length), Arg::I64(axis.inner)]);
             arguments.extend(more.arguments);
-            let (source, grid) = axis.columns(lanes(dtype), source, call.op())?;
+            let most = if matches!(kind, Kind::Softmax | Kind::LogSoftmax) { 8 } else { 0 };
+            let (source, grid) = axis.columns(lanes(dtype), most, source, call.op())?;
             Plan::new().launch(source, "softmax_columns", grid, arguments)
         }
     })
