@@ -188,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(256) broadcast(const TA* a, const T
 #endif
                         s, t);
     }
-    store<TY, LANES>(y + start, narrow_all<TY>(out));
+    store_narrow(y + start, out);
 #endif
   }
 }

@@ -73,6 +73,25 @@ template <typename T, int N> __device__ __forceinline__ Vector<T, N> load(const 
 template <typename T, int N> __device__ __forceinline__ void store(T* at, const Vector<T, N>& x) {
   *reinterpret_cast<Vector<T, N>*>(at) = x;
 }
+// What was computed, made narrow. Booleans are merged to words: bytes that are made one by one are shifted as well.
+template <typename T, typename C, int N> __device__ __forceinline__ void store_narrow(T* at, const C (&x)[N]) {
+  if constexpr (N % 4 == 0 && Same<T, bool>::value && Same<C, bool>::value) {
+    Vector<unsigned, N / 4> words;
+#pragma unroll
+    for (int word = 0; word < N / 4; ++word) {
+      unsigned pairs[2];
+#pragma unroll
+      for (int pair = 0; pair < 2; ++pair) {
+        const int first = 4 * word + 2 * pair;
+        pairs[pair] = (x[first] ? 1u << 16 * pair : 0u) + (x[first + 1] ? 256u << 16 * pair : 0u);
+      }
+      words.at[word] = pairs[0] + pairs[1];
+    }
+    store<unsigned, N / 4>(reinterpret_cast<unsigned*>(at), words);
+  } else {
+    store<T, N>(at, narrow_all<T>(x));
+  }
+}
 
 // --- functions ---
 

@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(256) unary(const TX* x, TY* y, long
       decltype(apply(widen(in[0].at[0]), a, b)) out[LANES];
 #pragma unroll
       for (int lane = 0; lane < LANES; ++lane) out[lane] = apply(widen(in[v].at[lane]), a, b);
-      store<TY, LANES>(y + start + v * STEP, narrow_all<TY>(out));
+      store_narrow(y + start + v * STEP, out);
 #endif
     }
   } else {

@@ -110,7 +110,7 @@ fn launched(
     let dtypes: Vec<DType> = names.iter().map(|name| Ok(call.tensor(name)?.dtype)).collect::<Result<_, OpError>>()?;
     let axes =
         Axes::new(&y.shape, shapes).ok_or_else(|| refused(call.op(), "its extents are beyond 64 bits".to_owned()))?;
-    let repeat = axes.repeat(elements);
+    let repeat = axes.repeat(elements, &dtypes);
     let most = axes.lanes(&dtypes, y.dtype, repeat > 0);
     let lanes =
         if axes.extents.is_empty() { most } else { common_lanes(most, &axes.extents[axes.extents.len() - 1..]) };
@@ -224,14 +224,13 @@ impl Axes {
     }
 
     /// How many steps along the outermost axis a thread takes: several where an operand with as much to read as the output
-    /// is the same for them, and threads enough are left.
-    fn repeat(&self, elements: u64) -> u64 {
-        let held = (0..self.hows.len()).any(|at| self.hows[at] == "ALONG" && self.is_same(at));
-        let most = match elements {
-            _ if !held => 0,
-            0..0x40_0000 => 0,
-            0x40_0000..0x400_0000 => 4,
-            _ => 8,
+    /// is the same for them, and threads enough are left; more steps where reading it takes as long as some of them.
+    fn repeat(&self, elements: u64, dtypes: &[DType]) -> u64 {
+        let held = (0..self.hows.len()).filter(|at| self.hows[*at] == "ALONG" && self.is_same(*at));
+        let most = match (held.map(|at| dtypes[at].bits()).max(), elements) {
+            (None, _) | (_, 0..0x40_0000) => 0,
+            (Some(64..), 0x100_0000..) | (_, 0x400_0000..) => 8,
+            _ => 4,
         };
         if self.extents.first().is_some_and(|extent| *extent >= most) { most } else { 0 }
     }
