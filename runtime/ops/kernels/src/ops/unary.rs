@@ -45,20 +45,18 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("LeakyReluFwdOp", |call, _| {
         map_within(call, Function::of("x > 0.f ? x : x * a").with(call.float("negative_slope")?, 0.0))
     }),
-    ("EluFwdOp", |call, _| {
-        map(call, Function::of("x > 0.f ? x : a * exponential_m1(x)").with(call.float("alpha")?, 0.0))
-    }),
-    ("SeluFwdOp", |call, _| map(call, "1.0507009873554805f * (x > 0.f ? x : 1.6732632423543772f * exponential_m1(x))")),
+    ("EluFwdOp", |call, _| map(call, Function::of("elu(x, a)").with(call.float("alpha")?, 0.0))),
+    ("SeluFwdOp", |call, _| map(call, "1.0507009873554805f * elu(x, 1.6732632423543772f)")),
     ("SoftplusFwdOp", |call, _| {
         let (beta, threshold) = (call.float("beta")?, call.float("threshold")?);
         let expression = match beta == 1.0 {
-            true => "x > b ? x : softplus(x)",
-            false => "a * x > b ? x : softplus(a * x) * (1.f / a)",
+            true => "chosen_above(x, b, x, softplus(x))",
+            false => "chosen_above(a * x, b, x, softplus(a * x) * (1.f / a))",
         };
         map(call, Function::of(expression).with(beta, threshold))
     }),
     ("MishFwdOp", |call, _| map(call, "mish(x)")),
-    ("HardswishFwdOp", |call, _| map(call, "x * clamped(x + 3.f, 0.f, 6.f) * (1.f / 6.f)")),
+    ("HardswishFwdOp", |call, _| map(call, "hardswish(x)")),
     ("HardsigmoidFwdOp", |call, _| map(call, "clamped(x + 3.f, 0.f, 6.f) * (1.f / 6.f)")),
     ("HardtanhFwdOp", |call, _| {
         map(call, Function::of("clamped(x, a, b)").with(call.float("min_val")?, call.float("max_val")?))
