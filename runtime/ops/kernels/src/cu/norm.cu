@@ -9,6 +9,7 @@
 // SILU               1: x is multiplied by silu(gate) before the norm; 2: behind it
 // WEIGHT, BIAS       1: by column; WEIGHT 2: its distance from one
 // FULL               1 where a row's threads hold no vectors beyond it
+// AHEAD              1 where what stands behind the norm is loaded with the row
 // MODULATED          1: times (1 + scale) plus shift, of the sample
 // QUANTIZED          1: y is divided by the scale that fits the row into RESULT, eight bits of e4m3
 // TWO                1: a second tensor of rows, with a weight of its own, behind the first
@@ -171,10 +172,16 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
   };
   // A gate behind the norm is a tensor of its own, and is under way with the row.
   Vector<T, W> gates[VECTORS];
+  Behind ahead[VECTORS];
+  const auto of_column = [&](int v, int column) {
+    if constexpr (AHEAD) return ahead[v];
+    else return norm.of_column(row, column);
+  };
   if constexpr (!LONG) {
     each(row, [&](int v, int column) {
       norm.fetch(row, column, held[v]);
       if constexpr (SILU == 2) gates[v] = row.load(gate, column);
+      if constexpr (AHEAD) ahead[v] = norm.of_column(row, column);
     });
   }
 
@@ -224,7 +231,7 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
     const auto weighed = [&](int v, int column) {
       fetch(v, column);
       if (!LONG && exists) store_sums(v, column);
-      norm.behind(norm.of_column(row, column), 1.f, held[v]);
+      norm.behind(of_column(v, column), 1.f, held[v]);
     };
     float greatest = 0.f;
     each(row, [&](int v, int column) {
@@ -244,7 +251,7 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
       if constexpr (LONG) {
         fetch(v, column);
         store_sums(v, column);
-        norm.behind(norm.of_column(row, column), 1.f, held[v]);
+        norm.behind(of_column(v, column), 1.f, held[v]);
       }
       if (greatest < LEAST) {
 #pragma unroll
@@ -261,7 +268,7 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
       float out[W];
 #pragma unroll
       for (int lane = 0; lane < W; ++lane) out[lane] = held[v][lane] - mean;
-      Behind with = norm.of_column(row, column);
+      Behind with = of_column(v, column);
       if constexpr (SILU == 2) with.gate = LONG ? row.load(gate, column) : gates[v];
       norm.behind(with, factor, out);
       norm.store(row, column, out);

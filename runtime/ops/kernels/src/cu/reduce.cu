@@ -13,11 +13,12 @@
 // `reduce_rows`: the last axis is reduced. GROUP threads share an output, ROWS outputs a block for groups within a warp, and
 // `splits` blocks an output; a thread takes UNROLL vectors at once, which are all of them with AT_ONCE; else it has as many
 // under way meanwhile. SEGMENTED: other axes are reduced as well. ALIGNED: segments start at multiples of WIDTH.
-// MIN_BLOCKS: so many blocks are to have registers on a multiprocessor.
-// `reduce_columns`: the last axis is kept. A block has TX lanes of WIDTH columns, and TY parts of what is reduced.
+// MIN_BLOCKS: so many blocks are to have registers on a multiprocessor. CLUSTER: the blocks of an output, where these are one.
+// `reduce_columns`: the last axis is kept. A block has TX lanes of WIDTH columns, and TY parts of what is reduced; AT_ONCE blocks
+// are to have registers on a multiprocessor.
 //
-// Where several blocks share outputs, the last of them to come to its end joins what they have found. COUNTERS outputs, or
-// blocks of columns, are split at most.
+// Where several blocks share outputs and are no cluster, the last of them to come to its end joins what they have found. COUNTERS
+// outputs, or blocks of columns, are split so at most.
 
 using T = ELEMENT;
 
@@ -125,13 +126,14 @@ using Least = Extreme<-1>;
 
 // The same with its place, the lowest of several; `VALUE` also gives the number itself, and then it is the first output.
 template <int SIGN, bool VALUE> struct Placed : Taking<Placed<SIGN, VALUE>> {
+  // Above every place.
+  static constexpr Column NOWHERE = sizeof(Column) == 4 ? 0x7fffffff : static_cast<Column>(0x7fffffffffffffffll);
+  Column place;
   float best;
-  int pad;
-  long long place;
   static __device__ __forceinline__ Placed neutral() {
-    Placed a; a.best = -INFINITY; a.pad = 0; a.place = 0x7fffffffffffffffll; return a;
+    Placed a; a.place = NOWHERE; a.best = -INFINITY; return a;
   }
-  __device__ __forceinline__ void hold(float x, long long at) {
+  __device__ __forceinline__ void hold(float x, Column at) {
     const bool number = x == x, held = best == best;
     const bool better = number ? held && (x > best || (x == best && at < place)) : held || at < place;
     if (better) { best = x; place = at; }
@@ -143,11 +145,11 @@ template <int SIGN, bool VALUE> struct Placed : Taking<Placed<SIGN, VALUE>> {
   // A thread meets its elements in their order, so that of equal ones the first is held already.
   __device__ __forceinline__ void take(T element, long long at, float) {
     const float x = SIGN * to_float(element);
-    if (!(x <= best) && best == best) { best = x; place = at; }
+    if (!(x <= best) && best == best) { best = x; place = static_cast<Column>(at); }
   }
   __device__ __forceinline__ void merge(const Placed& b) { hold(b.best, b.place); }
   // Where nothing was above negative infinity, all are that.
-  __device__ __forceinline__ long long first_place() const { return place == 0x7fffffffffffffffll ? 0 : place; }
+  __device__ __forceinline__ long long first_place() const { return place == NOWHERE ? 0 : place; }
   __device__ __forceinline__ void finish(const Context& c, long long at) const {
     if constexpr (VALUE) {
       c.first[at] = stored<FIRST>(SIGN * best);
@@ -528,10 +530,11 @@ struct Chunk {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(GROUP * ROWS, MIN_BLOCKS)
+extern "C" __global__ void IN_CLUSTERS __launch_bounds__(GROUP * ROWS, MIN_BLOCKS)
 reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator* partials, const long long* target,
             const Axes kept, const Axes reduced, long long segments, long long columns, long long outputs, int splits,
             long long share, float parameter, Divisor by_splits, Divisor by_each) {
+  cluster_started();
   const Context context = {first, second, segments * columns, parameter, x, target};
   const unsigned of_block = by_splits.of(blockIdx.x);
   const long long output = GROUP <= 32 ? static_cast<long long>(blockIdx.x) * ROWS + threadIdx.x / GROUP : of_block;
@@ -561,8 +564,8 @@ reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator
   if constexpr (GROUP <= 32) {
     sum = over_lanes<GROUP>(sum, Merge());
   } else {
-    sum = over_block<GROUP, 0>(sum, Merge());
-    if (splits > 1) {
+    sum = over_cluster<0, true>(over_block<GROUP, 0>(sum, Merge()), Merge());
+    if (CLUSTER == 1 && splits > 1) {
       Accumulator* of_output = partials + output * splits;
       if (threadIdx.x == 0) of_output[split] = sum;
       if (!came_last(of_block, splits)) return;
@@ -571,7 +574,7 @@ reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator
       sum = over_block<GROUP, 1>(sum, Merge());
     }
   }
-  if (exists && threadIdx.x % GROUP == 0) sum.finish(context, output);
+  if (exists && threadIdx.x % GROUP == 0 && (CLUSTER == 1 || split == 0)) sum.finish(context, output);
 }
 
 #endif
@@ -579,7 +582,7 @@ reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator
 #ifdef TX
 
 // What is under way of each thread's columns: as much as there are registers for beside the accumulators.
-constexpr int UNROLL = sizeof(Accumulator) <= 4 ? 4 : 2;
+constexpr int UNROLL = sizeof(Accumulator) <= 12 ? 4 : 2;
 
 // Over the parts of what is reduced; the first part gets the result.
 __device__ __forceinline__ void over_parts(Accumulator (&sums)[W]) {
@@ -603,7 +606,7 @@ __device__ __forceinline__ void over_parts(Accumulator (&sums)[W]) {
 }
 
 // Accumulators of a few registers leave room for as many blocks as the planner counts on.
-constexpr int COLUMN_BLOCKS = sizeof(Accumulator) * W <= 96 ? 1024 / (TX * TY) : 1;
+constexpr int COLUMN_BLOCKS = sizeof(Accumulator) * W <= 96 ? AT_ONCE : 1;
 
 extern "C" __global__ void __launch_bounds__(TX * TY, COLUMN_BLOCKS)
 reduce_columns(const T* x, FIRST* first, SECOND* second, Accumulator* partials, const Axes kept, const Axes reduced,
@@ -651,9 +654,11 @@ reduce_columns(const T* x, FIRST* first, SECOND* second, Accumulator* partials, 
   over_parts(sums);
   const long long output = outer * columns + column;
   if (splits > 1) {
+    // Of a block's columns, the splits one after the other: neighbouring threads write neighbours.
+    Accumulator* of_block = partials + static_cast<long long>(block) * splits * (TX * W) + threadIdx.x;
     if (threadIdx.y == 0 && column < columns) {
 #pragma unroll
-      for (int lane = 0; lane < W; ++lane) partials[(output + lane) * splits + split] = sums[lane];
+      for (int lane = 0; lane < W; ++lane) of_block[(split * W + lane) * TX] = sums[lane];
     }
     __syncthreads();
     if (!came_last(block, splits)) return;
@@ -662,7 +667,7 @@ reduce_columns(const T* x, FIRST* first, SECOND* second, Accumulator* partials, 
     if (column < columns) {
       for (int at = threadIdx.y; at < splits; at += TY) {
 #pragma unroll
-        for (int lane = 0; lane < W; ++lane) sums[lane].merge(partials[(output + lane) * splits + at]);
+        for (int lane = 0; lane < W; ++lane) sums[lane].merge(of_block[(at * W + lane) * TX]);
       }
     }
     over_parts(sums);

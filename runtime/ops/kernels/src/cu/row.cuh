@@ -178,11 +178,11 @@ __device__ __forceinline__ void cluster_started() {
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
 
 // The values that the blocks of a cluster have, each in all of its threads, in the order of the blocks. Between
-// `cluster_started` and this there is no other use of the cluster's barrier; SLOT as above, FIRST for the first use.
-template <int SLOT, bool FIRST, typename V> __device__ __forceinline__ const V* of_blocks(V value) {
+// `cluster_started` and this there is no other use of the cluster's barrier; SLOT as above, IS_FIRST for the first use.
+template <int SLOT, bool IS_FIRST, typename V> __device__ __forceinline__ const V* of_blocks(V value) {
   static_assert(sizeof(V) % 4 == 0, "whole words");
   __shared__ __align__(16) unsigned char memory[CLUSTER * sizeof(V)];
-  if constexpr (FIRST) cluster_wait();
+  if constexpr (IS_FIRST) cluster_wait();
   if (threadIdx.x < CLUSTER) {
     union { V value; int words[sizeof(V) / 4]; } pun = {value};
     const unsigned here = static_cast<unsigned>(__cvta_generic_to_shared(memory)) + cluster_rank() * sizeof(V);
@@ -197,9 +197,9 @@ template <int SLOT, bool FIRST, typename V> __device__ __forceinline__ const V* 
 }
 
 // Over the blocks of a cluster, each with a value that all of its threads have. Every block combines in the same order.
-template <int SLOT, bool FIRST, typename V, typename Op> __device__ __forceinline__ V over_cluster(V value, Op op) {
+template <int SLOT, bool IS_FIRST, typename V, typename Op> __device__ __forceinline__ V over_cluster(V value, Op op) {
   if constexpr (CLUSTER > 1) {
-    const V* values = of_blocks<SLOT, FIRST>(value);
+    const V* values = of_blocks<SLOT, IS_FIRST>(value);
     value = values[0];
 #pragma unroll
     for (int block = 1; block < CLUSTER; ++block) value = op(value, values[block]);
@@ -207,20 +207,20 @@ template <int SLOT, bool FIRST, typename V, typename Op> __device__ __forceinlin
   return value;
 }
 
-#ifdef ROWS
+#ifdef VECTORS
 
 // The lanes of a warp that share a row.
 constexpr int LANES = GROUP < 32 ? GROUP : 32;
 
 // Over all warps that share a row, each with a value that all of its lanes have.
-template <int SLOT, bool FIRST, typename V, typename Op> __device__ __forceinline__ V over_warps_of_row(V value, Op op) {
+template <int SLOT, bool IS_FIRST, typename V, typename Op> __device__ __forceinline__ V over_warps_of_row(V value, Op op) {
   if constexpr (GROUP <= 32) return value;
-  else return over_cluster<SLOT, FIRST>(over_warps<GROUP, SLOT>(value, op), op);
+  else return over_cluster<SLOT, IS_FIRST>(over_warps<GROUP, SLOT>(value, op), op);
 }
 
 // Over all threads that share a row.
-template <int SLOT, bool FIRST, typename V, typename Op> __device__ __forceinline__ V over_row(V value, Op op) {
-  return over_warps_of_row<SLOT, FIRST>(over_lanes<LANES>(value, op), op);
+template <int SLOT, bool IS_FIRST, typename V, typename Op> __device__ __forceinline__ V over_row(V value, Op op) {
+  return over_warps_of_row<SLOT, IS_FIRST>(over_lanes<LANES>(value, op), op);
 }
 
 // Where a thread's part of a row is: vectors of W columns, of which the first starts before column 0 where the row does

@@ -6,8 +6,8 @@
 // NEIGHBOURS         1 where segments follow each other; BY_SEGMENT 1 where each has a weight of its own
 // CLUSTER            blocks that share a group, which together hold it in shared memory
 //
-// `normalize_groups` reads each element once. `normalize_segments` takes statistics that are known: those of a training, or
-// of a reduction over groups that are too long to be held.
+// `normalize_rows` and `normalize_groups` read each element once. `normalize_segments` takes statistics that are known: those of
+// a training, or of a reduction over groups that are too long to be held.
 
 using T = ELEMENT;
 using A = AFFINE;
@@ -57,7 +57,47 @@ __device__ __forceinline__ void run_on(float* mean, float* variance, long long c
   variance[channel] = fmaf(momentum, unbiased - variance[channel], variance[channel]);
 }
 
-#ifdef CLUSTER
+#if defined(VECTORS)
+
+static_assert(CLUSTER == 1, "a block holds its rows");
+
+// Groups of neighbours that are short enough for registers are rows (row.cuh), read once each, of segments of `length`.
+extern "C" __global__ void __launch_bounds__(GROUP * ROWS, MIN_BLOCKS)
+normalize_rows(const T* x, T* y, const A* weight, const A* bias, long long rows, int columns, Divisor length, int kinds,
+               int channels, float eps) {
+  long long which = row_of_group();
+  const bool exists = which < rows;
+  if (!exists) which = rows - 1;
+  const Row row(which, columns);
+  const Affine affine = {weight, bias};
+  const long long channel = which % kinds * channels;
+  Vector<T, W> in[VECTORS];
+  float2 of[BY_SEGMENT ? VECTORS : 1];
+  if constexpr (!BY_SEGMENT) of[0] = affine.of(channel);
+#pragma unroll
+  for (int v = 0; v < VECTORS; ++v) {
+    if (row.touches(row.column(v))) {
+      in[v] = row.load(x, row.column(v));
+      if constexpr (BY_SEGMENT) of[v] = affine.of(channel + length.of(row.column(v)));
+    }
+  }
+  Taken taken;
+  if (row.touches(row.column(0))) taken.begin(in[0]);
+#pragma unroll
+  for (int v = 0; v < VECTORS; ++v)
+    if (row.touches(row.column(v))) taken.take(in[v]);
+  const Moments moments = over_row<0, true>(taken.moments(), Pooled());
+  if (!exists) return;
+  const float factor = rsqrtf(moments.squares / static_cast<float>(columns) + eps);
+#pragma unroll
+  for (int v = 0; v < VECTORS; ++v) {
+    const float2 of_vector = of[BY_SEGMENT ? v : 0];
+    if (row.touches(row.column(v)))
+      normalized(in[v], y + row.at + row.column(v), moments.mean, of_vector.x * factor, of_vector.y);
+  }
+}
+
+#elif defined(CLUSTER)
 
 // The segments of a group, of `each` vectors. `magic` is 2^40 over that, rounded up: quotients are exact where the group's
 // vectors times those of a segment are no more than 2^40.

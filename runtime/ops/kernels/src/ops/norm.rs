@@ -184,8 +184,11 @@ impl Norm {
                     () if self.row_scale => self.columns % lanes(dtype) != 0,
                     () => self.centred && self.sum.is_some() && rows.is_of_warp(),
                 };
-                let rows = if takes_more { rows.roomy() } else { rows };
-                (rows.define(source).define("FULL", i32::from(rows.is_full())).define("LONG", 0), rows.grid(call.op())?)
+                // Where no block waits for another's place, weights are waited for together with the row.
+                let is_ahead = rows.is_at_once(gpu);
+                let rows = if takes_more || is_ahead { rows.roomy() } else { rows };
+                let source = rows.define(source).define("FULL", i32::from(rows.is_full()));
+                (source.define("LONG", 0).define("AHEAD", i32::from(is_ahead)), rows.grid(call.op())?)
             }
             None => {
                 let source = source
@@ -197,7 +200,8 @@ impl Norm {
                     .define("ALIGNED", i32::from(self.columns % lanes(dtype) == 0))
                     .define("MIN_BLOCKS", 1)
                     .define("FULL", 0)
-                    .define("LONG", 1);
+                    .define("LONG", 1)
+                    .define("AHEAD", 0);
                 (source, Grid::row(blocks(call.op(), all)?, 1024))
             }
         };

@@ -261,7 +261,7 @@ pub(crate) fn reduce(
     let segments: i64 = walked.iter().map(|run| run.extent).product();
     let columns = innermost.extent;
     let prepared = |by: i64| bytes(divisor(u32::try_from(by).unwrap_or(u32::MAX)));
-    let partials_of = |splits: i64, plan: &mut Plan| match splits {
+    let partials_of = |outputs: i64, splits: i64, plan: &mut Plan| match splits {
         1 => Arg::Null,
         _ => plan.scratch(usize::try_from(outputs * splits * ACCUMULATOR_BYTES).unwrap_or(usize::MAX)),
     };
@@ -272,7 +272,7 @@ pub(crate) fn reduce(
         let heavy = given.more != Arg::Null || by.accumulator == "Likeliest";
         let each = vectors_of_row(columns, width);
         let shape = RowShape::new(outputs, segments * each, heavy, aligned, gpu);
-        let partials = partials_of(shape.splits, &mut plan);
+        let partials = if shape.cluster > 1 { Arg::Null } else { partials_of(outputs, shape.splits, &mut plan) };
         source = source
             .define("WIDTH", width)
             .define("GROUP", shape.group)
@@ -280,6 +280,7 @@ pub(crate) fn reduce(
             .define("UNROLL", shape.unroll)
             .define("MIN_BLOCKS", (THREADS_AT_ONCE / (shape.group * shape.in_block)).max(1))
             .define("AT_ONCE", i32::from(shape.at_once))
+            .define("CLUSTER", shape.cluster)
             .define("SEGMENTED", i32::from(!walked.is_empty()))
             .define("ALIGNED", i32::from(aligned));
         let arguments = vec![
@@ -309,11 +310,16 @@ pub(crate) fn reduce(
         let across = (256 / along).min(across_all);
         let across_blocks = (columns + across * width - 1) / (across * width);
         let whole = outputs / columns * across_blocks;
-        let resident = i64::from(gpu.multiprocessors) * 4;
+        // Accumulators of several words leave room for fewer threads.
+        let is_word = matches!(by.accumulator, "Total" | "Mean" | "Most" | "Least" | "All" | "Any" | "Norm");
+        let at_once = (if is_word { 1024 } else { 768 }) / (across * along);
+        let resident = i64::from(gpu.multiprocessors) * at_once.clamp(1, 4);
         let splits = if whole * 2 < resident { (resident / whole).min(count / (along * 4)).max(1) } else { 1 };
-        let splits = if whole > COUNTERS { 1 } else { splits };
-        let partials = partials_of(splits, &mut plan);
-        source = source.define("WIDTH", width).define("TX", across).define("TY", along);
+        // Parts of a few elements are done before blocks have joined what they have found.
+        let splits = if whole > COUNTERS || count <= along * 16 { 1 } else { splits };
+        // A block's columns are as many where some are beyond the last.
+        let partials = partials_of(whole * across * width, splits, &mut plan);
+        source = source.define("WIDTH", width).define("TX", across).define("TY", along).define("AT_ONCE", at_once);
         let arguments = vec![
             given.x,
             first,
@@ -343,7 +349,9 @@ pub(crate) fn reduce(
 struct RowShape {
     group: i64,
     in_block: i64,
+    /// Blocks that share a row, and whether they are one cluster: then they are so many, and 1 else.
     splits: i64,
+    cluster: i64,
     blocks: i64,
     /// Vectors that a thread takes at once, and whether it takes no others.
     unroll: i64,
@@ -368,6 +376,7 @@ impl RowShape {
                 group,
                 in_block,
                 splits: 1,
+                cluster: 1,
                 blocks: (rows + in_block - 1) / in_block,
                 unroll,
                 // Whole vectors of a few threads each went faster with fewer blocks, of more registers, at once.
@@ -389,8 +398,16 @@ impl RowShape {
         };
         // What runs at once: no more blocks than that, so that none runs alone at the end.
         let resident = multiprocessors * THREADS_AT_ONCE / group;
-        let splits = if rows > COUNTERS { 1 } else { (resident / rows).min(vectors / (group * 2)).max(1) };
-        RowShape { group, in_block: 1, splits, blocks: rows * splits, unroll: most, at_once: false }
+        let splits = (resident / rows).min(vectors / (group * 2)).max(1);
+        // Where each has a multiprocessor of its own, blocks of a cluster join what they have found sooner than blocks that count
+        // how many have come to their end. A thread has up to two turns there.
+        let cluster = 1 << splits.min(8).ilog2();
+        let (splits, cluster) = match () {
+            () if rows * cluster <= multiprocessors && vectors <= cluster * group * most * 2 => (cluster, cluster),
+            () if rows > COUNTERS => (1, 1),
+            () => (splits, 1),
+        };
+        RowShape { group, in_block: 1, splits, cluster, blocks: rows * splits, unroll: most, at_once: false }
     }
 }
 

@@ -99,10 +99,11 @@ impl Rows {
         while cluster < 8 && each(cluster) > 512 * most {
             cluster *= 2;
         }
-        // Few rows: more blocks a row.
-        while cluster < 8 && rows * cluster < i64::from(gpu.multiprocessors) && each(cluster) >= 512 {
+        // Few rows: more blocks a row, but for what a block has done before blocks have exchanged anything; and more threads.
+        while cluster < 8 && rows * cluster < i64::from(gpu.multiprocessors) && each(cluster) > 1024 {
             cluster *= 2;
         }
+        let is_wide = is_wide && rows > i64::from(gpu.multiprocessors);
         let threads = |vectors: i64| ((each(cluster) + vectors - 1) / vectors + 31) / 32 * 32;
         let vectors = match () {
             () if is_wide && each(cluster) >= 256 && each(cluster) % 128 != 0 && each(cluster) % 96 == 0 => 3.min(most),
@@ -163,6 +164,15 @@ impl Rows {
         self.group == 32
     }
 
+    /// Whether there is a multiprocessor for each block.
+    pub(crate) fn is_at_once(&self, gpu: &Gpu) -> bool {
+        self.blocks() <= i64::from(gpu.multiprocessors)
+    }
+
+    fn blocks(&self) -> i64 {
+        (self.rows + self.in_block - 1) / self.in_block * self.cluster
+    }
+
     /// What `row.cuh` needs to know.
     pub(crate) fn define(&self, source: Source) -> Source {
         let threads = self.group * self.in_block;
@@ -178,8 +188,7 @@ impl Rows {
 
     /// The launch.
     pub(crate) fn grid(&self, op: &'static str) -> Result<Grid, OpError> {
-        let count = (self.rows + self.in_block - 1) / self.in_block * self.cluster;
-        Ok(Grid::row(blocks(op, count)?, (self.group * self.in_block) as u32))
+        Ok(Grid::row(blocks(op, self.blocks())?, (self.group * self.in_block) as u32))
     }
 }
 

@@ -5,8 +5,9 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
+use crate::ops::elementwise::{bytes, divisor};
 use crate::ops::reduction;
-use crate::ops::rows::{blocks, dividing_lanes, lanes, size};
+use crate::ops::rows::{Rows, blocks, dividing_lanes, lanes, size};
 use crate::plan::{Arg, Plan};
 use crate::source::{COPIES, MOMENTS, ROW, Source};
 
@@ -150,6 +151,20 @@ fn segments(
 }
 
 impl Layout {
+    /// Whether a group's elements follow each other.
+    fn is_of_neighbours(&self) -> bool {
+        self.stride == self.length || self.segments == 1
+    }
+
+    /// Groups that are short enough as rows that are held in registers, in vectors of `width` elements.
+    fn rows(&self, width: i64, gpu: &Gpu) -> Option<Rows> {
+        let columns = self.segments * self.length;
+        if !self.is_of_neighbours() || columns / width > 1024 {
+            return None;
+        }
+        Rows::by_warps(self.groups, columns, width, 8).or_else(|| Rows::new(self.groups, columns, width, 4, gpu))
+    }
+
     /// How many blocks share a group, and the shared memory of each; nothing where the groups are too long to be held.
     fn held(&self, bytes: i64, width: i64, gpu: &Gpu) -> Option<(i64, u32)> {
         let vectors = self.segments * self.length / width;
@@ -181,12 +196,29 @@ impl Layout {
         let width = dividing_lanes(self.length, lanes(dtype));
         let running = |name| if call.present("running_mean") == Ok(true) { Arg::Tensor(name) } else { Arg::Null };
         let momentum = call.float("momentum").unwrap_or(0.0) as f32;
+        if let Some(rows) = self.rows(width, gpu).filter(|_| running("running_mean") == Arg::Null) {
+            let source = rows.define(source(call, width)?).define("BY_SEGMENT", i32::from(self.channel_step != 0));
+            let arguments = vec![
+                Arg::Tensor("x"),
+                Arg::Tensor("y"),
+                Arg::Tensor("weight"),
+                Arg::Tensor("bias"),
+                Arg::I64(self.groups),
+                // A row that is held has no more than an integer counts.
+                Arg::I32((self.segments * self.length) as i32),
+                bytes(divisor(self.length as u32)),
+                Arg::I32(self.kinds as i32),
+                Arg::I32(self.channels as i32),
+                Arg::F32(call.float("eps")? as f32),
+            ];
+            return Ok(Plan::new().launch(source, "normalize_rows", rows.grid(call.op())?, arguments));
+        }
         let (short, held) = (elements < 1 << 31, self.held(i64::from(dtype.bits()) / 8, width, gpu));
         if let (true, Some((cluster, shared))) = (short, held) {
             let source = source(call, width)?
                 .define("GROUP", GROUP)
                 .define("CLUSTER", cluster)
-                .define("NEIGHBOURS", i32::from(self.stride == self.length || self.segments == 1))
+                .define("NEIGHBOURS", i32::from(self.is_of_neighbours()))
                 .define("BY_SEGMENT", i32::from(self.channel_step != 0));
             let arguments = vec![
                 Arg::Tensor("x"),
