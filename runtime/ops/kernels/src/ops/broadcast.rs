@@ -229,7 +229,8 @@ impl Axes {
         let held = (0..self.hows.len()).filter(|at| self.hows[*at] == "ALONG" && self.is_same(*at));
         let most = match (held.map(|at| dtypes[at].bits()).max(), elements) {
             (None, _) | (_, 0..0x40_0000) => 0,
-            (Some(64..), 0x100_0000..) | (_, 0x400_0000..) => 8,
+            (Some(64..), 0x100_0000..) => 16,
+            (_, 0x400_0000..) => 8,
             _ => 4,
         };
         if self.extents.first().is_some_and(|extent| *extent >= most) { most } else { 0 }
