@@ -246,13 +246,13 @@ __device__ __forceinline__ float error_function(float x) {
 // a^b, with the exceptions of C's pow.
 __device__ __forceinline__ float power(float a, float b) {
 #if NARROW
-  float y = exp2f(b * (LOG2E * logarithm(fabsf(a))));
-  const bool whole = rintf(b) == b;
-  if (__float_as_int(a) < 0) {
-    if (!whole && a != 0.f && a >= -3.402823466e38f) y = __int_as_float(0x7fffffff);
-    if (whole && rintf(0.5f * b) != 0.5f * b) y = -y;
-  }
-  return a == 1.f || b == 0.f || (a == -1.f && fabsf(b) > 3.402823466e38f) ? 1.f : y;
+  const float beyond = fabsf(a) - 1.f;
+  const float log2 = chosen_above(fabsf(beyond), 0.0625f, __log2f(fabsf(a)), LOG2E * log1p_series(beyond));
+  // The power of nothing, and that of one, is one, whatever the other is.
+  const float y = exp2f((log2 == 0.f) | (b == 0.f) ? 0.f : b * log2);
+  const bool whole = rintf(b) == b, odd = whole & (rintf(0.5f * b) != 0.5f * b);
+  const bool is_none = !whole & (a < 0.f) & (a >= -3.402823466e38f);
+  return is_none ? __int_as_float(0x7fffffff) : odd ? copysignf(y, a) : y;
 #else
   return powf(a, b);
 #endif
