@@ -323,6 +323,8 @@ scan_columns(const T* x, T* y, long long* places, State* carries, long long leng
         parts[at] = states[turn][of_part + at][of_column];
         all = all.then(parts[at]);
       }
+      // A lane's last state takes the place of the next lane's first, which has been read.
+      __syncwarp();
       State before = from_below(up_to_lane<32>(all), 1);
       if (of_part == 0) before = State::neutral();
 #pragma unroll
