@@ -9,14 +9,23 @@ use tempfile::{Builder, NamedTempFile};
 /// A file of `folder` with these contents, on the disk, which has no place yet: `persist` gives it one. Who may read it is
 /// what any other new file says, not what a temporary one does.
 pub fn stage(folder: &Path, contents: &[u8]) -> Result<NamedTempFile> {
+    written(new_file(folder, 0o666)?, contents)
+}
+
+/// An empty file of `folder` with this mode, of which the process's mask is taken.
+fn new_file(folder: &Path, mode: u32) -> Result<NamedTempFile> {
     let mut builder = Builder::new();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        // The process's mask is applied to it.
-        builder.permissions(fs::Permissions::from_mode(0o666));
+        builder.permissions(fs::Permissions::from_mode(mode));
     }
-    let mut file = builder.tempfile_in(folder).map_err(plain)?;
+    #[cfg(not(unix))]
+    let _ = mode;
+    builder.tempfile_in(folder).map_err(plain)
+}
+
+fn written(mut file: NamedTempFile, contents: &[u8]) -> Result<NamedTempFile> {
     file.write_all(contents)?;
     file.as_file().sync_all()?;
     Ok(file)
@@ -30,9 +39,9 @@ fn plain(error: Error) -> Error {
     }
 }
 
-/// Puts `contents` in the place of the file at `path`, whole or not at all. Who may read and write a file that is there is
-/// not replaced, and a symbolic link stays one: what it leads to is. What is no regular file (a terminal, a pipe) is
-/// written to.
+/// Puts `contents` in the place of the file at `path`, whole or not at all. Whose a file that is there is, and who may read
+/// and write it, stays, and a symbolic link stays one: what it leads to is replaced. What is no regular file (a terminal, a
+/// pipe) is written to, and so is a file whose owner or group this process cannot give to the one that would replace it.
 pub fn replace(path: &Path, contents: &[u8]) -> Result<()> {
     let target = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => match fs::canonicalize(path) {
@@ -42,16 +51,39 @@ pub fn replace(path: &Path, contents: &[u8]) -> Result<()> {
         },
         _ => path.to_owned(),
     };
-    let there = fs::metadata(&target).ok();
-    if there.as_ref().is_some_and(|there| !there.is_file()) {
-        return fs::write(target, contents);
-    }
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = stage(folder, contents)?;
-    if let Some(there) = there {
-        file.as_file().set_permissions(there.permissions())?;
-    }
+    let file = match fs::metadata(&target) {
+        Ok(there) if !there.is_file() => return fs::write(target, contents),
+        Ok(there) => {
+            // Nobody reads meanwhile what is not for him.
+            let file = new_file(folder, 0o600)?;
+            if keep_owner(&file, &there).is_err() {
+                return fs::write(target, contents);
+            }
+            let file = written(file, contents)?;
+            file.as_file().set_permissions(there.permissions())?;
+            file
+        }
+        Err(_) => stage(folder, contents)?,
+    };
     file.persist(target).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Makes `file` his and his group's whose `there` is.
+#[cfg(unix)]
+fn keep_owner(file: &NamedTempFile, there: &fs::Metadata) -> Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    let own = file.as_file().metadata()?;
+    let changed = |own: u32, due: u32| (own != due).then_some(due);
+    match (changed(own.uid(), there.uid()), changed(own.gid(), there.gid())) {
+        (None, None) => Ok(()),
+        (owner, group) => fchown(file.as_file(), owner, group),
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_: &NamedTempFile, _: &fs::Metadata) -> Result<()> {
     Ok(())
 }
 
@@ -89,6 +121,23 @@ mod tests {
             replace(&folder.path().join("placed"), b"new").expect("it is written");
             assert_eq!(mode("placed") & 0o777, bits);
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn whose_a_file_is_stays() {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let path = folder.path().join("theirs");
+        fs::write(&path, "old").expect("it is written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("they can be set");
+        // Only the superuser can give a file away; of any other the file's owner is who replaces it.
+        let _ = chown(&path, Some(12_345), Some(54_321));
+        let whose =
+            || fs::metadata(&path).map(|file| (file.uid(), file.gid(), file.mode() & 0o777)).expect("it is there");
+        let before = whose();
+        replace(&path, b"new").expect("it is written");
+        assert_eq!((whose(), fs::read_to_string(&path).expect("it can be read")), (before, "new".to_owned()));
     }
 
     #[cfg(unix)]
