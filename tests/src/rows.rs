@@ -24,7 +24,9 @@ pub fn with_rows<R: AsRef<str>>(from: &Path, to: &Path, rows: &BTreeMap<&str, Ve
                 of_entry = line.strip_suffix(':').and_then(|op| left.remove(op));
             }
             let Some(own) = of_entry else { continue };
-            in_rows = line == "  workloads:" || in_rows && line.starts_with("  - ");
+            // Rows end where another field begins: comments and lines of a long row stand among them.
+            let begins_field = line.strip_prefix("  ").is_some_and(|line| line.starts_with(char::is_alphabetic));
+            in_rows = if begins_field { line == "  workloads:" } else { in_rows };
             match line {
                 "  workloads:" => {
                     kept.push_str("  workloads:\n");
@@ -33,8 +35,8 @@ pub fn with_rows<R: AsRef<str>>(from: &Path, to: &Path, rows: &BTreeMap<&str, Ve
                     }
                 }
                 "  status: implemented" => kept.push_str("  status: spec-only\n"),
-                line if in_rows || line.starts_with('#') => _ = line,
-                line => _ = writeln!(kept, "{line}"),
+                _ if in_rows || line.starts_with('#') => {}
+                _ => _ = writeln!(kept, "{line}"),
             }
         }
         if !kept.is_empty() {
@@ -44,5 +46,27 @@ pub fn with_rows<R: AsRef<str>>(from: &Path, to: &Path, rows: &BTreeMap<&str, Ve
     match left.keys().next() {
         None => Ok(()),
         Some(op) => Err(Error::other(format!("the manifest has no `{op}`"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_has_the_given_rows_alone() {
+        let (from, to) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let text = "# Of a family.\n\nAFwdOp:\n  family: f\n  status: implemented\n  workloads:\n  - {M: 1, label: one}\n\
+                    \x20 # Why the next one is there.\n  - {M: 2,\n     label: two}\n  roofline: {flops: M}\n\n\
+                    BFwdOp:\n  workloads:\n  - {M: 3, label: three}\n";
+        std::fs::write(from.path().join("f.yaml"), text).expect("the folder takes files");
+        with_rows(from.path(), to.path(), &[("AFwdOp", vec!["{M: 9}"])].into()).expect("the op is there");
+        let kept = std::fs::read_to_string(to.path().join("f.yaml")).expect("it was written");
+        assert_eq!(
+            kept,
+            "AFwdOp:\n  family: f\n  status: spec-only\n  workloads:\n  - {M: 9}\n  roofline: {flops: M}\n\n"
+        );
+        let error = with_rows(from.path(), to.path(), &[("CFwdOp", vec!["{M: 9}"])].into()).expect_err("no such op");
+        assert_eq!(error.to_string(), "the manifest has no `CFwdOp`");
     }
 }
