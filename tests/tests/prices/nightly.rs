@@ -15,7 +15,7 @@ use tileops_ops::generated::REGISTRY;
 use tileops_ops::{Arguments, CheckedCall, OpError, Params, construct};
 
 use crate::manifest::{Manifest, OURS, Row, read};
-use crate::python::{Price, case, run};
+use crate::python::{Price, case, extents, run};
 
 /// Ops of that project whose calls ours describes under another name.
 const RENAMED: &[(&str, &str)] = &[
@@ -38,10 +38,17 @@ struct Timed {
     time: String,
 }
 
-/// The corpus, where it is at hand.
+/// The corpus, where it is at hand. It may be absent, but not from whoever wants to keep its calls.
 fn corpus() -> Option<PathBuf> {
     let root = tileops_tests::root().canonicalize().expect("the workspace is somewhere");
-    root.ancestors().map(|folder| folder.join("shared/corpus")).find(|folder| folder.is_dir())
+    let found = root.ancestors().map(|folder| folder.join("shared/corpus")).find(|folder| folder.is_dir());
+    let wanted = std::env::var_os("TILEOPS_NIGHTLY").is_some();
+    assert!(
+        found.is_some() || !wanted,
+        "TILEOPS_NIGHTLY is set, and no folder above {} has shared/corpus",
+        root.display()
+    );
+    found
 }
 
 fn nightly(corpus: &Path) -> Vec<Timed> {
@@ -74,7 +81,7 @@ struct Shared<'m> {
     renamed: bool,
 }
 
-/// What both describe. Where a label became shorter since that night, the case with the most words of it.
+/// What both describe. Where a label became shorter since that night, the one case with the most words of it.
 fn shared<'m>(manifest: &'m Manifest, corpus: &Path) -> Vec<Shared<'m>> {
     let mut found = Vec::new();
     for timed in nightly(corpus) {
@@ -82,8 +89,12 @@ fn shared<'m>(manifest: &'m Manifest, corpus: &Path) -> Vec<Shared<'m>> {
         let exact = rows().find(|row| *row.call.case_id == *timed.case);
         let renamed = exact.is_none();
         let closest = || {
-            let shorter = rows().filter(|row| shortened(&row.call.case_id, &timed.case));
-            shorter.max_by_key(|row| row.call.case_id.split('-').count())
+            let words = |row: &Row<'_>| row.call.case_id.split('-').count();
+            let shorter: Vec<_> = rows().filter(|row| shortened(&row.call.case_id, &timed.case)).collect();
+            let most = shorter.iter().map(words).max();
+            let mut longest = shorter.into_iter().filter(|row| Some(words(row)) == most);
+            // Of two with as many nothing says which it is.
+            longest.next().filter(|_| longest.next().is_none())
         };
         let Some(row) = exact.or_else(closest) else { continue };
         let name = RENAMED.iter().find(|(theirs, _)| *theirs == row.op).map_or(row.op, |(_, ours)| ours);
@@ -95,6 +106,8 @@ fn shared<'m>(manifest: &'m Manifest, corpus: &Path) -> Vec<Shared<'m>> {
             found.push(Shared { row, op, entry, signature, described, timed, label, renamed });
         }
     }
+    let rows: BTreeSet<String> = found.iter().map(|shared| shared.row.id()).collect();
+    assert_eq!(rows.len(), found.len(), "a row is one case's");
     found
 }
 
@@ -119,8 +132,8 @@ fn described_as(entry: &Entry, signature: &Signature, described: &Json, theirs: 
         .iter()
         .zip(own)
         .map(|(tensor, own)| {
-            let shape: Vec<i64> = tensor.shape.iter().filter_map(|&extent| i64::try_from(extent).ok()).collect();
-            json!({"name": &*own.name.value, "shape": shape, "dtype": tensor.dtype.name(), "values": null})
+            let (name, shape) = (&*own.name.value, extents(&tensor.shape));
+            json!({"name": name, "shape": shape, "dtype": tensor.dtype.name(), "values": null})
         })
         .collect();
     let family = entry.family.valid()?.value.to_string();
@@ -200,15 +213,26 @@ fn written(value: &tileops_ops::Value) -> String {
     match value {
         Own::None => "null".to_owned(),
         Own::Bool(value) => value.to_string(),
-        // YAML 1.1 wants the point.
+        // YAML 1.1 wants the point, and the sign of an exponent.
         Own::Float(value) if value.is_finite() => {
             let text = format!("{value:?}");
-            if text.contains('.') { text } else { text.replacen('e', ".0e", 1) }
+            let text = if text.contains('.') { text } else { text.replacen('e', ".0e", 1) };
+            if text.contains("e-") { text } else { text.replacen('e', "e+", 1) }
         }
+        Own::Float(value) if value.is_nan() => ".nan".to_owned(),
         Own::Float(value) => if *value < 0.0 { "-.inf" } else { ".inf" }.to_owned(),
         Own::Seq(items) => format!("[{}]", items.iter().map(written).collect::<Vec<_>>().join(", ")),
         Own::Str(text) => format!("{text:?}"),
         other => other.to_string(),
+    }
+}
+
+#[test]
+fn a_float_is_written_as_one_of_yaml() {
+    for (value, text) in
+        [(0.5, "0.5"), (2.0, "2.0"), (1e-5, "1.0e-5"), (2.5e-7, "2.5e-7"), (1e16, "1.0e+16"), (-1.5e300, "-1.5e+300")]
+    {
+        assert_eq!(written(&tileops_ops::Value::Float(value)), text);
     }
 }
 

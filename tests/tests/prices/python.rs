@@ -57,7 +57,7 @@ pub(crate) fn case(manifest: &Manifest, row: &Row<'_>) -> Json {
     json!({"op": row.op, "family": family, "params": params, "construction": construction, "tensors": tensors})
 }
 
-fn extents(shape: &[i128]) -> Vec<i64> {
+pub(crate) fn extents(shape: &[i128]) -> Vec<i64> {
     shape.iter().map(|&extent| i64::try_from(extent).expect("rows are small")).collect()
 }
 
