@@ -57,7 +57,7 @@ fn a_crate_knows_of_ours_what_is_said_of_it() {
         ("tileops-files", &[]),
         ("tileops-ops", &[]),
         ("tileops-record", &[]),
-        ("tileops-roofline", &["tileops-record"]),
+        ("tileops-roofline", &["tileops-files", "tileops-record"]),
     ] {
         let mut ours = dependencies(package);
         ours.retain(|name| name.starts_with("tileops-"));

@@ -1,18 +1,26 @@
 //! Files that are put in their place whole: no reader ever sees half of one, and what ends the program leaves the old one.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Error, Result, Write as _};
 use std::path::Path;
 
 use tempfile::{Builder, NamedTempFile};
 
+/// The mode of a file that says nothing of its own: the process's mask is applied to it.
+const ANY: u32 = 0o666;
+/// The mode of a file that only its owner reads.
+const OWN: u32 = 0o600;
+
 /// A file of `folder` with these contents, on the disk, which has no place yet: `persist` gives it one. Who may read it is
 /// what any other new file says, not what a temporary one does.
 pub fn stage(folder: &Path, contents: &[u8]) -> Result<NamedTempFile> {
-    written(new_file(folder, 0o666)?, contents)
+    let mut file = new_file(folder, ANY)?;
+    file.write_all(contents)?;
+    file.as_file().sync_all()?;
+    Ok(file)
 }
 
-/// An empty file of `folder` with this mode, of which the process's mask is taken.
+/// An empty file of `folder` with this mode.
 fn new_file(folder: &Path, mode: u32) -> Result<NamedTempFile> {
     let mut builder = Builder::new();
     #[cfg(unix)]
@@ -23,12 +31,6 @@ fn new_file(folder: &Path, mode: u32) -> Result<NamedTempFile> {
     #[cfg(not(unix))]
     let _ = mode;
     builder.tempfile_in(folder).map_err(plain)
-}
-
-fn written(mut file: NamedTempFile, contents: &[u8]) -> Result<NamedTempFile> {
-    file.write_all(contents)?;
-    file.as_file().sync_all()?;
-    Ok(file)
 }
 
 /// What the operating system said, without the temporary name, which tells nobody anything.
@@ -43,29 +45,34 @@ fn plain(error: Error) -> Error {
 /// and write it, stays, and a symbolic link stays one: what it leads to is replaced. What is no regular file (a terminal, a
 /// pipe) is written to, and so is a file whose owner or group this process cannot give to the one that would replace it.
 pub fn replace(path: &Path, contents: &[u8]) -> Result<()> {
+    replace_with(path, |file| file.write_all(contents))
+}
+
+/// As [`replace`], of the contents that `write` writes. Until it has, the old ones can be read.
+pub fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     let target = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => match fs::canonicalize(path) {
             Ok(target) => target,
             // It leads nowhere yet: whoever follows it makes what it leads to.
-            Err(_) => return fs::write(path, contents),
+            Err(_) => return write(&mut File::create(path)?),
         },
         _ => path.to_owned(),
     };
+    let there = fs::metadata(&target).ok();
+    if there.as_ref().is_some_and(|there| !there.is_file()) {
+        return write(&mut File::create(target)?);
+    }
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = match fs::metadata(&target) {
-        Ok(there) if !there.is_file() => return fs::write(target, contents),
-        Ok(there) => {
-            // Nobody reads meanwhile what is not for him.
-            let file = new_file(folder, 0o600)?;
-            if keep_owner(&file, &there).is_err() {
-                return fs::write(target, contents);
-            }
-            let file = written(file, contents)?;
-            file.as_file().set_permissions(there.permissions())?;
-            file
-        }
-        Err(_) => stage(folder, contents)?,
-    };
+    // Nobody reads meanwhile what is not for him.
+    let mut file = new_file(folder, if there.is_some() { OWN } else { ANY })?;
+    if there.as_ref().is_some_and(|there| keep_owner(&file, there).is_err()) {
+        return write(&mut File::create(target)?);
+    }
+    write(file.as_file_mut())?;
+    if let Some(there) = there {
+        file.as_file().set_permissions(there.permissions())?;
+    }
+    file.as_file().sync_all()?;
     file.persist(target).map_err(|error| error.error)?;
     Ok(())
 }
@@ -104,6 +111,13 @@ mod tests {
         let error = replace(&folder.path().join("none/a.txt"), b"").expect_err("there is no such folder");
         assert!(error.kind() == std::io::ErrorKind::NotFound && !error.to_string().contains(".tmp"), "{error}");
         replace(folder.path(), b"").expect_err("a folder is not written to");
+        let read = |_: &mut File| {
+            assert_eq!(fs::read_to_string(&path)?, "second");
+            Err(Error::other("halfway"))
+        };
+        replace_with(&path, read).expect_err("it was not written");
+        assert_eq!(fs::read_to_string(&path).expect("it can be read"), "second");
+        assert_eq!(fs::read_dir(folder.path()).expect("it can be listed").count(), 1);
     }
 
     #[cfg(unix)]

@@ -253,6 +253,18 @@ fn an_output_file_gets_what_the_terminal_would_without_colour() {
     assert!(stderr(&nowhere).starts_with("error: cannot write no/such/folder.txt: "));
 }
 
+/// JSON reads them a second time, while it is written.
+#[test]
+fn a_report_may_take_the_place_of_its_records() {
+    for format in ["table", "json", "csv", "markdown", "junit"] {
+        let project = Project::new(&[("r.jsonl", &healthy())]);
+        let printed = project.report(&["r.jsonl", "--format", format]);
+        let kept = project.report(&["r.jsonl", "--format", format, "--output-file", "r.jsonl"]);
+        assert_eq!((kept.status.code(), stdout(&kept).as_str()), (Some(0), ""), "{}", stderr(&kept));
+        assert_eq!(project.read("r.jsonl"), stdout(&printed), "{format}");
+    }
+}
+
 /// The table as a terminal of that width shows it.
 fn table(records: &str, width: Option<usize>) -> String {
     let project = Project::new(&[("r.jsonl", records)]);

@@ -60,8 +60,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let options = Options { assume_clocks: arguments.assume_equal_clocks, ..Options::default() };
     let history = History::new(nights, &options);
     if let Some(path) = &arguments.parquet {
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        write_parquet(&history, BufWriter::new(file)).with_context(|| format!("cannot write {}", path.display()))?;
+        let write = |file: &mut File| write_parquet(&history, BufWriter::new(file)).map_err(io::Error::other);
+        tileops_files::replace_with(path, write).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let output_file = arguments.output_file.as_deref();
     let view = HistoryView { all: arguments.all, width: super::width(output_file) };

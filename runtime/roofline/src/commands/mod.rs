@@ -5,7 +5,7 @@ pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod report;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
@@ -49,19 +49,25 @@ pub(crate) fn output(
     escapes: Escapes,
     print: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<()> {
-    let write = || {
-        let out: Box<dyn Write> = match (output_file, escapes) {
-            (Some(path), Escapes::Colours) => Box::new(anstream::StripStream::new(File::create(path)?)),
-            (Some(path), Escapes::Text) => Box::new(File::create(path)?),
-            (None, Escapes::Colours) => Box::new(anstream::stdout().lock()),
-            (None, Escapes::Text) => Box::new(io::stdout().lock()),
-        };
-        let mut out = BufWriter::new(out);
-        print(&mut out)?;
-        out.flush()
+    let write = || match output_file {
+        // Whole or not at all: JSON is made of records that are read meanwhile, of this file too where it is one of them.
+        Some(path) => tileops_files::replace_with(path, |file| match escapes {
+            Escapes::Colours => buffered(anstream::StripStream::new(file), print),
+            Escapes::Text => buffered(file, print),
+        }),
+        None => match escapes {
+            Escapes::Colours => buffered(anstream::stdout().lock(), print),
+            Escapes::Text => buffered(io::stdout().lock(), print),
+        },
     };
     let place = || output_file.map_or_else(|| "to the standard output".to_owned(), |path| path.display().to_string());
     write().with_context(|| format!("cannot write {}", place()))
+}
+
+fn buffered(out: impl Write, print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    print(&mut out)?;
+    out.flush()
 }
 
 /// As [`output`], of a whole text.
