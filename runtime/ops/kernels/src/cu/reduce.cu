@@ -303,13 +303,14 @@ using LeastMagnitude = Magnitude<-1>;
 struct LogSumExp {
   Mass mass;
   static __device__ __forceinline__ LogSumExp neutral() { return {Mass::neutral()}; }
-  __device__ __forceinline__ void take(T x, long long, float) { mass.merge(Mass::of(to_float(x))); }
+  __device__ __forceinline__ void take(T x, long long, float) { mass.take(to_float(x)); }
   // One maximum, and one correction of the sum, for all of them.
   template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&)[N]) {
-    const float greatest = fmaxf(mass.maximum, extreme<1, false>(x)), base = Mass::base_of(greatest);
-    float sum = mass.sum * two_to(mass.maximum * LOG2E - base);
+    const float greatest = fmaxf(mass.maximum, extreme<1, false>(x));
+    const Base base(greatest);
+    float sum = mass.sum * base.from(mass.maximum);
 #pragma unroll
-    for (int element = 0; element < N * W; ++element) sum += Mass::of(to_float(x[element / W].at[element % W]), base);
+    for (int element = 0; element < N * W; ++element) sum += base.power(to_float(x[element / W].at[element % W]));
     mass = {greatest, sum};
   }
   __device__ __forceinline__ void vector(const Vector<T, W>& x, long long, int from, int to) {
@@ -317,11 +318,11 @@ struct LogSumExp {
 #pragma unroll
     for (int lane = 0; lane < W; ++lane)
       if (lane >= from && lane < to) greatest = fmaxf(greatest, to_float(x.at[lane]));
-    const float base = Mass::base_of(greatest);
-    mass.sum *= two_to(mass.maximum * LOG2E - base);
+    const Base base(greatest);
+    mass.sum *= base.from(mass.maximum);
 #pragma unroll
     for (int lane = 0; lane < W; ++lane)
-      if (lane >= from && lane < to) mass.sum += Mass::of(to_float(x.at[lane]), base);
+      if (lane >= from && lane < to) mass.sum += base.power(to_float(x.at[lane]));
     mass.maximum = greatest;
   }
   __device__ __forceinline__ void merge(const LogSumExp& b) { mass.merge(b.mass); }

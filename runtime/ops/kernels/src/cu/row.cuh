@@ -9,30 +9,42 @@
 
 constexpr int W = WIDTH;
 
-// A maximum, and a sum of exp(x - maximum), both in powers of two: exp(x - maximum) is 2^(x * LOG2E - base), whose base is
-// the maximum's product rounded, so that an element costs one multiplication-addition. Without a finite maximum the base is
-// zero. What is not a number stays in the sum.
+// What exp(x - maximum) is measured from, as a power of two: it is 2^(x * factor - at), so that an element costs one
+// multiplication-addition. `at` is the maximum's product rounded, or zero without a finite maximum.
+struct Base {
+  float factor, at;
+  // So far out neighbouring numbers are at least 64 apart, and only the maximum has a power. Measured by powers of two, it has
+  // 2^0: the product with LOG2E would be rounded by as much as a power's exponent holds, or be infinite.
+  static constexpr float FAR = 0x1p30f;
+  Base() = default;
+  __device__ __forceinline__ explicit Base(float maximum)
+      : factor(fabsf(maximum) < FAR ? LOG2E : 1.f), at(isinf(maximum) ? 0.f : __fmul_rn(maximum, factor)) {}
+  __device__ __forceinline__ float power(float x) const { return two_to(fmaf(x, factor, -at)); }
+  // By how much it is below its maximum, as a power of two: it is rounded.
+  __device__ __forceinline__ float lost(float maximum) const { return isinf(maximum) ? 0.f : fmaf(maximum, factor, -at); }
+  // What sums that were measured from the base of another maximum become: between bases, whose products are rounded.
+  __device__ __forceinline__ float from(float maximum) const { return two_to(__fmul_rn(maximum, factor) - at); }
+};
+
+// A maximum, and a sum of exp(x - maximum) as its base measures them. What is not a number stays in the sum.
 struct Mass {
   float maximum, sum;
   static __device__ __forceinline__ Mass neutral() { return {-INFINITY, 0.f}; }
-  static __device__ __forceinline__ float base_of(float maximum) { return isinf(maximum) ? 0.f : maximum * LOG2E; }
-  // By how much a base, as a power of two, is below its maximum: it is rounded.
-  static __device__ __forceinline__ float lost_by(float maximum, float base) {
-    return isinf(maximum) ? 0.f : fmaf(maximum, LOG2E, -base);
+  __device__ __forceinline__ void take(float x) {
+    const float greatest = fmaxf(maximum, x);
+    const Base base(greatest);
+    sum = fmaf(sum, base.from(maximum), base.power(x));
+    maximum = greatest;
   }
-  static __device__ __forceinline__ float of(float x, float base) { return two_to(fmaf(x, LOG2E, -base)); }
-  static __device__ __forceinline__ Mass of(float x) { return {x == x ? x : -INFINITY, of(x, base_of(x))}; }
   __device__ __forceinline__ void merge(Mass b) {
-    const float greatest = fmaxf(maximum, b.maximum), base = base_of(greatest);
-    const float own = two_to(maximum * LOG2E - base), others = two_to(b.maximum * LOG2E - base);
+    const float greatest = fmaxf(maximum, b.maximum);
+    const Base base(greatest);
     // A factor of infinity comes with a maximum of infinity, whose sum is infinity.
-    sum = sum * own + b.sum * others;
+    sum = sum * base.from(maximum) + b.sum * base.from(b.maximum);
     maximum = greatest;
   }
   // The logarithm of the sum of exp(x - maximum).
-  __device__ __forceinline__ float log_of_sum() const {
-    return (log2f(sum) - lost_by(maximum, base_of(maximum))) * LN2;
-  }
+  __device__ __forceinline__ float log_of_sum() const { return (log2f(sum) - Base(maximum).lost(maximum)) * LN2; }
 };
 
 struct Together {

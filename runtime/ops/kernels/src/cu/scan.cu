@@ -215,17 +215,17 @@ scan_rows(const T* x, T* y, long long* places, State* carries, int columns, long
   maximum = over_row<0, true>(maximum, Greatest());
   // Rows of one warp go one way, for they shuffle together.
   if (__all_sync(0xffffffffu, is_near(first, maximum))) {
-    const float base = Mass::base_of(maximum);
+    const Base base(maximum);
     Vector<float, W> powers[VECTORS];
 #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
 #pragma unroll
-      for (int lane = 0; lane < W; ++lane) powers[v].at[lane] = Mass::of(to_float(held[v].at[lane]), base);
+      for (int lane = 0; lane < W; ++lane) powers[v].at[lane] = base.power(to_float(held[v].at[lane]));
     }
     Added<float> before[VECTORS];
     const auto carry = state_before_block<1, false>(states_before(row, powers, column, before));
     if (which >= rows) return;
-    const float from = maximum - Mass::lost_by(maximum, base) * LN2;
+    const float from = maximum - base.lost(maximum) * LN2;
     store_states(row, powers, column, carry, before, y, places,
                  [=](Added<float> sum) { return LogSums::log(from, sum.sum); });
     return;
@@ -275,10 +275,10 @@ struct Run {
     State state = State::neutral();
 #pragma unroll
     for (int element = 0; element < HOLD; ++element) state.maximum = fmaxf(state.maximum, logarithm(element));
-    const float base = Mass::base_of(state.maximum);
+    const Base base(state.maximum);
 #pragma unroll
-    for (int element = 0; element < HOLD; ++element) state.sum += Mass::of(logarithm(element), base);
-    state.sum *= two_to(-Mass::lost_by(state.maximum, base));
+    for (int element = 0; element < HOLD; ++element) state.sum += base.power(logarithm(element));
+    state.sum *= two_to(-base.lost(state.maximum));
     return state;
 #else
     State state = State::neutral();
@@ -343,13 +343,13 @@ scan_columns(const T* x, T* y, long long* places, State* carries, long long leng
 #pragma unroll
     for (int element = 0; element < HOLD; ++element) maximum = fmaxf(maximum, run.logarithm(element));
     if (is_near(fmaxf(state.maximum, run.logarithm(0)), maximum)) {
-      const float base = Mass::base_of(maximum);
-      float sum = state.sum * Mass::of(state.maximum, base);
-      const float from = maximum - Mass::lost_by(maximum, base) * LN2;
+      const Base base(maximum);
+      float sum = state.sum * base.power(state.maximum);
+      const float from = maximum - base.lost(maximum) * LN2;
 #pragma unroll
       for (int element = 0; element < HOLD; ++element) {
         if (element < run.many) {
-          sum += Mass::of(to_float(run.at[element]), base);
+          sum += base.power(to_float(run.at[element]));
           to[element * inner] = rounded(LogSums::log(from, sum));
         }
       }

@@ -14,15 +14,16 @@ using T = ELEMENT;
 
 // What an element becomes, given the whole mass. A row without a finite maximum has no softmax: inf - inf.
 struct Finish {
-  float maximum, base, of_row;
+  float maximum, of_row;
+  Base base;
   Finish() = default;
   __device__ __forceinline__ explicit Finish(Mass mass)
       : maximum(mass.maximum),
-        base(Mass::base_of(mass.maximum)),
-        of_row((LOG_SOFTMAX ? mass.log_of_sum() : __fdividef(1.f, mass.sum)) + (mass.maximum - mass.maximum)) {}
+        of_row((LOG_SOFTMAX ? mass.log_of_sum() : __fdividef(1.f, mass.sum)) + (mass.maximum - mass.maximum)),
+        base(mass.maximum) {}
   __device__ __forceinline__ T operator()(float x) const {
     if constexpr (LOG_SOFTMAX) return from_float<T>((x - maximum) - of_row);
-    else return from_float<T>(Mass::of(x, base) * of_row);
+    else return from_float<T>(base.power(x) * of_row);
   }
 };
 
@@ -153,14 +154,14 @@ softmax_rows(const T* x, T* y, int columns, long long rows SCALE MASK) {
     }
   }
   maximum = over_lanes<LANES>(maximum, Greatest());
-  const float base = Mass::base_of(maximum);
+  const Base base(maximum);
   float sum = 0.f;
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
     if (row.touches(row.column(v))) {
       convert_anew(held[v]);
 #pragma unroll
-      for (int lane = 0; lane < W; ++lane) sum += Mass::of(logit(held[v].at[lane]), base);
+      for (int lane = 0; lane < W; ++lane) sum += base.power(logit(held[v].at[lane]));
     }
   }
   const Mass of_lanes = {maximum, over_lanes<LANES>(sum, Sum())};
@@ -281,14 +282,14 @@ extern "C" __global__ void __launch_bounds__(TX * TY, 2) softmax_columns(const T
     for (int part = 1; part < PARTS; ++part) maxima[lane] = fmaxf(maxima[lane], to_float(held[part].at[lane]));
   }
   over_parts(maxima, Greatest());
-  float bases[W];
+  Base bases[W];
 #pragma unroll
-  for (int lane = 0; lane < W; ++lane) bases[lane] = Mass::base_of(maxima[lane]), sums[lane] = 0.f;
+  for (int lane = 0; lane < W; ++lane) bases[lane] = Base(maxima[lane]), sums[lane] = 0.f;
 #pragma unroll
   for (int part = 0; part < PARTS; ++part) {
     convert_anew(held[part]);
 #pragma unroll
-    for (int lane = 0; lane < W; ++lane) sums[lane] += Mass::of(to_float(held[part].at[lane]), bases[lane]);
+    for (int lane = 0; lane < W; ++lane) sums[lane] += bases[lane].power(to_float(held[part].at[lane]));
   }
   over_parts(sums, Sum());
   Finish finish[W];
@@ -324,10 +325,7 @@ softmax_columns(const T* x, T* y, long long length, long long inner SCALE MASK) 
     for (long long part = threadIdx.y; part < length; part += TY) {
       const auto in = vector_at(x + columns.first + part * inner);
 #pragma unroll
-      for (int lane = 0; lane < W; ++lane) {
-        const float element = logit(in.at[lane], part);
-        masses[lane].merge(Mass::of(element));
-      }
+      for (int lane = 0; lane < W; ++lane) masses[lane].take(logit(in.at[lane], part));
     }
   }
   over_parts(masses, Together());

@@ -14,8 +14,8 @@ pub(crate) const REFERENCES: &[Reference] = &[
         let length = Lines::along(&call.shape("x")?, call.int("dim")?.get()?).length;
         let target = Target::output("y").sums(length, (length as f64).ln().max(1.0));
         along_axis(call, inputs, target, |line| {
-            let whole = log_sum_exp(line);
-            line.iter().map(|x| x - whole).collect()
+            let (greatest, sum) = mass(line);
+            line.iter().map(|x| x - greatest - sum.ln()).collect()
         })
     }),
     Reference::new("SoftmaxBwdOp", backward).drawing(|call, name| {
@@ -28,16 +28,22 @@ pub(crate) const REFERENCES: &[Reference] = &[
 
 /// `log(sum(exp(x)))`, by way of the greatest.
 pub(crate) fn log_sum_exp(line: &[f64]) -> f64 {
-    let greatest = line.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (greatest, sum) = mass(line);
     if greatest == f64::NEG_INFINITY && !line.iter().any(|x| x.is_nan()) {
         return greatest;
     }
-    greatest + line.iter().map(|x| (x - greatest).exp()).sum::<f64>().ln()
+    greatest + sum.ln()
+}
+
+/// The greatest, and the sum of `exp(x - greatest)`: beside a number that is far out, the sum's logarithm would be lost.
+fn mass(line: &[f64]) -> (f64, f64) {
+    let greatest = line.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (greatest, line.iter().map(|x| (x - greatest).exp()).sum())
 }
 
 fn softmax(line: &[f64]) -> impl Iterator<Item = f64> {
-    let whole = log_sum_exp(line);
-    line.iter().map(move |x| (x - whole).exp())
+    let (greatest, sum) = mass(line);
+    line.iter().map(move |x| (x - greatest).exp() / sum)
 }
 
 /// A function of each line along the call's `dim`: as many elements as the line has.

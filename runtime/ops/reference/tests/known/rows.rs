@@ -18,6 +18,11 @@ fn softmax_shares_what_there_is() {
     near(&call("SoftmaxFwdOp", Params::new(), &[("x", &x)])[0], &[0.0, 1.0, f64::NAN, f64::NAN]);
     let logs = call("LogSoftmaxFwdOp", Params::new(), &[("x", &floats(&[3], &[0.0, two, three]))]);
     near(&logs[0], &[(1_f64 / 6.0).ln(), (2_f64 / 6.0).ln(), 0.5_f64.ln()]);
+    // Far out, where a row's logits are all masked.
+    let x = floats(&[2, 2], &[-1e30, -1e30, 1e30, -1e30]);
+    near(&call("SoftmaxFwdOp", Params::new(), &[("x", &x)])[0], &[0.5, 0.5, 1.0, 0.0]);
+    let logs = call("LogSoftmaxFwdOp", Params::new(), &[("x", &x)]);
+    near(&logs[0][..3], &[-two, -two, 0.0]);
 }
 
 #[test]
