@@ -144,19 +144,18 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
      const T* shift, Y* y, float* scale_of_row, int columns, long long rows, float eps, long long samples,
      long long parts, const T* second_x, const T* second_weight, Y* second_y, long long second_rows) {
   cluster_started();
-  long long which = row_of_group();
+  // What no row is left for goes along with the last one, of either tensor, and stores nothing.
+  const bool exists = row_of_group() < rows + second_rows;
+  long long which = exists ? row_of_group() : rows + second_rows - 1;
   Norm norm = {x, residual, gate, weight, bias, scale, shift, sum, y};
   if constexpr (TWO) {
     if (which >= rows) {
       which -= rows;
-      rows = second_rows;
       norm.x = second_x;
       norm.weight = second_weight;
       norm.y = second_y;
     }
   }
-  const bool exists = which < rows;
-  if (!exists) which = rows > 0 ? rows - 1 : 0;
   const Row row(which, columns);
   if constexpr (BRANCH_GATE || MODULATED) {
     const long long of_sample = which / samples * columns;
