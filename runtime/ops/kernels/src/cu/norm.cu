@@ -268,7 +268,10 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
 #pragma unroll
       for (int lane = 0; lane < W; ++lane) out[lane] = held[v][lane] - mean;
       Behind with = of_column(v, column);
-      if constexpr (SILU == 2) with.gate = LONG ? row.load(gate, column) : gates[v];
+      if constexpr (SILU == 2) {
+        if constexpr (!LONG) convert_anew(gates[v]);
+        with.gate = LONG ? row.load(gate, column) : gates[v];
+      }
       norm.behind(with, factor, out);
       norm.store(row, column, out);
       store_sums(v, column);

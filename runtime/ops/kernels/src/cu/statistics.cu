@@ -92,6 +92,7 @@ normalize_rows(const T* x, T* y, const A* weight, const A* bias, long long rows,
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
     const float2 of_vector = of[BY_SEGMENT ? v : 0];
+    convert_anew(in[v]);
     if (row.touches(row.column(v)))
       normalized(in[v], y + row.at + row.column(v), moments.mean, of_vector.x * factor, of_vector.y);
   }

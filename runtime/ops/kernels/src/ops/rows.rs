@@ -164,9 +164,9 @@ impl Rows {
         self.group == 32
     }
 
-    /// Whether there is a multiprocessor for each block.
+    /// Whether there is a multiprocessor for each block, and so 128 registers for each of its threads.
     pub(crate) fn is_at_once(&self, gpu: &Gpu) -> bool {
-        self.blocks() <= i64::from(gpu.multiprocessors)
+        self.blocks() <= i64::from(gpu.multiprocessors) && self.group * self.in_block <= 512
     }
 
     fn blocks(&self) -> i64 {

@@ -162,7 +162,9 @@ impl Layout {
         if !self.is_of_neighbours() || columns / width > 1024 {
             return None;
         }
-        Rows::by_warps(self.groups, columns, width, 8).or_else(|| Rows::new(self.groups, columns, width, 4, gpu))
+        // More vectors of a thread, and what the segment of each is weighed by, are more than 64 registers.
+        let most = if self.channel_step == 0 { 8 } else { 6 };
+        Rows::by_warps(self.groups, columns, width, most).or_else(|| Rows::new(self.groups, columns, width, 4, gpu))
     }
 
     /// How many blocks share a group, and the shared memory of each; nothing where the groups are too long to be held.
