@@ -63,8 +63,8 @@ static_assert(CLUSTER == 1, "a block holds its rows");
 
 // Groups of neighbours that are short enough for registers are rows (row.cuh), read once each, of segments of `length`.
 extern "C" __global__ void __launch_bounds__(GROUP * ROWS, MIN_BLOCKS)
-normalize_rows(const T* x, T* y, const A* weight, const A* bias, long long rows, int columns, Divisor length, int kinds,
-               int channels, float eps) {
+normalize_rows(const T* x, T* y, const A* weight, const A* bias, long long rows, int columns, Divisor length, long long kinds,
+               long long channels, float eps) {
   long long which = row_of_group();
   const bool exists = which < rows;
   if (!exists) which = rows - 1;

@@ -27,12 +27,14 @@ pub(crate) fn blocks(op: &'static str, count: i64) -> Result<u32, OpError> {
         .ok_or_else(|| refused(op, format!("{count} blocks are more than a grid has")))
 }
 
-/// Columns as the kernels of rows take them.
+/// Columns as the kernels of rows take them: 32 bits count those behind the last one as well, as many as a block takes at once.
 pub(crate) fn columns_of_kernel<N: TryInto<i32> + Display + Copy>(
     op: &'static str,
     columns: N,
 ) -> Result<i32, OpError> {
-    columns.try_into().map_err(|_| refused(op, format!("{columns} columns are more than the kernel counts")))
+    const MOST: i32 = i32::MAX - (1 << 16);
+    let counted = columns.try_into().ok().filter(|&columns| columns <= MOST);
+    counted.ok_or_else(|| refused(op, format!("{columns} columns are more than the kernel counts")))
 }
 
 /// How many vectors of `lanes` elements a row of `columns` touches: one that starts within a vector may touch one more.
@@ -242,5 +244,20 @@ impl Axis {
             Grid { blocks: (blocks(op, count)?, 1, 1), threads: (across as u32, along as u32, 1), shared_bytes: 0 };
         let source = source.define("WIDTH", width).define("TX", across).define("TY", along).define("PARTS", parts);
         Ok((source, grid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_behind_the_last_one_are_counted_by_32_bits() {
+        let furthest = |rows: Rows| rows.lanes * rows.vectors * rows.group;
+        let most = i64::from(i32::MAX) - (1 << 16);
+        let (chunk, chunks) = Rows::chunked(1, most, 16);
+        assert!(i32::try_from(furthest(chunk) * chunks).is_ok());
+        assert!(columns_of_kernel("op", most).is_ok());
+        assert!(columns_of_kernel("op", most + 1).is_err());
     }
 }

@@ -5,7 +5,7 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::rows::{Axis, Rows, blocks, dividing_lanes, lanes, size};
+use crate::ops::rows::{Axis, Rows, blocks, columns_of_kernel, dividing_lanes, lanes, size};
 use crate::plan::{Arg, Plan};
 use crate::source::{ROW, Source};
 
@@ -59,7 +59,7 @@ fn scan(call: &CheckedCall, gpu: &Gpu, state: &'static str) -> Result<Plan, OpEr
                     .launch(last, kernel, grid, arguments(carries)),
             )
         };
-    if axis.inner == 1 && i32::try_from(axis.length).is_ok() {
+    if axis.inner == 1 && columns_of_kernel(op, axis.length).is_ok() {
         let most = if placed || dtype == DType::Int64 { 4 } else { 8 };
         let (rows, chunks) = match Rows::new(axis.outer, axis.length, lanes(dtype), most, gpu) {
             Some(rows) => (rows, 1),

@@ -209,8 +209,8 @@ impl Layout {
                 // A row that is held has no more than an integer counts.
                 Arg::I32((self.segments * self.length) as i32),
                 bytes(divisor(self.length as u32)),
-                Arg::I32(self.kinds as i32),
-                Arg::I32(self.channels as i32),
+                Arg::I64(self.kinds),
+                Arg::I64(self.channels),
                 Arg::F32(call.float("eps")? as f32),
             ];
             return Ok(Plan::new().launch(source, "normalize_rows", rows.grid(call.op())?, arguments));
