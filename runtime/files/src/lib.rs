@@ -1,7 +1,7 @@
 //! Files that are put in their place whole: no reader ever sees half of one, and what ends the program leaves the old one.
 
 use std::fs::{self, File};
-use std::io::{Error, Result, Write as _};
+use std::io::{Error, ErrorKind, Result, Write as _};
 use std::path::Path;
 
 use tempfile::{Builder, NamedTempFile};
@@ -43,13 +43,18 @@ fn plain(error: Error) -> Error {
 
 /// Puts `contents` in the place of the file at `path`, whole or not at all. Whose a file that is there is, and who may read
 /// and write it, stays, and a symbolic link stays one: what it leads to is replaced. What is no regular file (a terminal, a
-/// pipe) is written to, and so is a file whose owner or group this process cannot give to the one that would replace it.
+/// pipe), or is open already under the name of a descriptor (`/dev/stdout`), is written to; and so is a file whose owner or
+/// group this process cannot give to the one that would replace it, or whose folder takes no other.
 pub fn replace(path: &Path, contents: &[u8]) -> Result<()> {
     replace_with(path, |file| file.write_all(contents))
 }
 
 /// As [`replace`], of the contents that `write` writes. Until it has, the old ones can be read.
 pub fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+    // Whoever has it open would go on in a file that has no name any more.
+    if ["/dev", "/proc"].iter().any(|of_descriptors| path.starts_with(of_descriptors)) {
+        return write(&mut File::create(path)?);
+    }
     let target = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => match fs::canonicalize(path) {
             Ok(target) => target,
@@ -64,7 +69,12 @@ pub fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) ->
     }
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Nobody reads meanwhile what is not for him.
-    let mut file = new_file(folder, if there.is_some() { OWN } else { ANY })?;
+    let mut file = match (new_file(folder, if there.is_some() { OWN } else { ANY }), &there) {
+        (Err(error), Some(_)) if error.kind() == ErrorKind::PermissionDenied => {
+            return write(&mut File::create(target)?);
+        }
+        (file, _) => file?,
+    };
     if there.as_ref().is_some_and(|there| keep_owner(&file, there).is_err()) {
         return write(&mut File::create(target)?);
     }
@@ -135,6 +145,20 @@ mod tests {
             replace(&folder.path().join("placed"), b"new").expect("it is written");
             assert_eq!(mode("placed") & 0o777, bits);
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_open_is_written_to_under_the_name_of_its_descriptor() {
+        use std::os::fd::AsRawFd as _;
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let path = folder.path().join("redirected");
+        let mut open = File::options().append(true).create(true).open(&path).expect("it can be made");
+        let name = format!("/proc/self/fd/{}", open.as_raw_fd());
+        replace(Path::new(&name), b"a report, ").expect("it is written");
+        open.write_all(b"and what is said behind it").expect("it is open");
+        let whole = fs::read_to_string(&path).expect("it can be read");
+        assert_eq!(whole, "a report, and what is said behind it");
     }
 
     #[cfg(unix)]
