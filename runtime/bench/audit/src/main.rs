@@ -149,7 +149,10 @@ fn run(arguments: &Arguments) -> Result<u8> {
         Format::Json => serde_json::to_string_pretty(&report::json(&audited, &exemptions))? + "\n",
     };
     match &arguments.out {
-        Some(path) => std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))?,
+        Some(path) => {
+            let written = tileops_files::replace(path, text.as_bytes());
+            written.with_context(|| format!("cannot write `{}`", path.display()))?;
+        }
         None => print(&text)?,
     }
     Ok(report::exit_code(&audited))
