@@ -281,16 +281,15 @@ fn our_ops_take_the_calls_of_a_nightly_as_rows() {
     tileops_tests::with_rows(&tileops_tests::root().join("manifest"), &folder.join("manifest"), &rows)
         .expect("our manifest has these ops");
     let benched = Benched::read(&folder.join("manifest")).expect("the rows are right");
-    let mut found = Vec::new();
+    let mut found: Vec<(&str, Price)> = Vec::new();
     for entry in benched.entries() {
         for call in entry.calls() {
             let op = entry.called(REGISTRY, call).unwrap_or_else(|error| panic!("{}: {error}", entry.op()));
             let price = op.eval_roofline().expect("a row has a price");
-            found.push((entry.op(), (i128::try_from(price.flops), i128::try_from(price.bytes))));
+            let number = |value: u128| i128::try_from(value).expect("rows are small");
+            found.push((entry.op(), (number(price.flops), number(price.bytes))));
         }
     }
-    let mut found: Vec<(&str, Price)> =
-        found.into_iter().map(|(op, (flops, bytes))| (op, (flops.expect("small"), bytes.expect("small")))).collect();
     found.sort_unstable();
     expected.sort_unstable();
     assert_eq!(found, expected, "each row is the call that it was made of");

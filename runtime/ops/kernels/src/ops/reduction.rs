@@ -78,6 +78,19 @@ impl Reduction {
     pub(crate) fn by(accumulator: &'static str) -> Self {
         Reduction { accumulator, first: "y", second: None, parameter: 1.0, defines: Vec::new() }
     }
+
+    /// Whether its accumulator is 32 bits: a sum, an extreme, a truth.
+    fn is_of_one_word(&self) -> bool {
+        matches!(
+            self.accumulator,
+            "Total" | "Mean" | "Norm" | "Most" | "Least" | "MostMagnitude" | "LeastMagnitude" | "All" | "Any"
+        )
+    }
+
+    /// Whether it holds two accumulators, which leave registers for fewer vectors.
+    fn is_of_two(&self) -> bool {
+        self.accumulator == "Likeliest"
+    }
 }
 
 fn moments(call: &CheckedCall, accumulator: &'static str) -> Result<Reduction, OpError> {
@@ -269,7 +282,7 @@ pub(crate) fn reduce(
         let width = lanes(given.element);
         let aligned = columns % width == 0;
         // Two tensors, or two accumulators, leave registers for fewer vectors.
-        let heavy = given.more != Arg::Null || by.accumulator == "Likeliest";
+        let heavy = given.more != Arg::Null || by.is_of_two();
         let each = vectors_of_row(columns, width);
         let shape = RowShape::new(outputs, segments * each, heavy, aligned, gpu);
         let partials = if shape.cluster > 1 { Arg::Null } else { partials_of(outputs, shape.splits, &mut plan) };
@@ -311,8 +324,7 @@ pub(crate) fn reduce(
         let across_blocks = (columns + across * width - 1) / (across * width);
         let whole = outputs / columns * across_blocks;
         // Accumulators of several words leave room for fewer threads.
-        let is_word = matches!(by.accumulator, "Total" | "Mean" | "Most" | "Least" | "All" | "Any" | "Norm");
-        let at_once = (if is_word { 1024 } else { 768 }) / (across * along);
+        let at_once = (if by.is_of_one_word() { THREADS_AT_ONCE } else { 768 }) / (across * along);
         let resident = i64::from(gpu.multiprocessors) * at_once.clamp(1, 4);
         let splits = if whole * 2 < resident { (resident / whole).min(count / (along * 4)).max(1) } else { 1 };
         // Parts of a few elements are done before blocks have joined what they have found.
