@@ -6,6 +6,7 @@
 // MASKED                                     1: and a mask is added; INDEX counts the rows
 //
 // `softmax_rows`: contiguous rows, each read once (row.cuh).
+// `softmax_staged_rows`: the same, of long rows whose vectors are kept in shared memory (STAGED; copies.cuh).
 // `softmax_columns`: any axis, and rows of any length. A block has TX lanes of WIDTH neighbouring columns, a power of two up to
 // a warp's, and TY parts of the axis. A thread holds all PARTS vectors of its columns, or with 0 reads them twice: they are in a
 // cache the second time, unless the axis is very long.
@@ -108,6 +109,67 @@ template <typename E> __device__ __forceinline__ void leave_the_rows(const Row& 
     if (!row.holds(column + lane)) vector.at[lane] = from_float<E>(-INFINITY);
 }
 
+#if STAGED
+
+// Each thread reads back what it had copied itself.
+extern "C" __global__ void IN_CLUSTERS __launch_bounds__(GROUP, MIN_BLOCKS)
+softmax_staged_rows(const T* x, T* y, int columns, long long rows) {
+  extern __shared__ uint4 staged[];
+  Vector<T, W>* const own = reinterpret_cast<Vector<T, W>*>(staged) + threadIdx.x;
+  static_assert(sizeof(Vector<T, W>) == 16 && ROWS == 1, "a block's vectors lie side by side");
+  cluster_started();
+  const long long which = row_of_group();
+  const Row row(which, columns);
+#pragma unroll
+  for (int v = 0; v < VECTORS; ++v) {
+    const int column = row.column(v);
+    if (row.touches(column)) copy_async(shared_address(own + v * GROUP), x + row.at + column, true);
+  }
+  copy_commit();
+  copy_wait<0>();
+  float maximum = -INFINITY;
+#pragma unroll 4
+  for (int v = 0; v < VECTORS; ++v) {
+    const int column = row.column(v);
+    if (row.touches(column)) {
+      Vector<T, W> vector[1] = {own[v * GROUP]};
+      if (!ALIGNED && (column < 0 || column + W > columns)) {
+        leave_the_rows(row, column, vector[0]);
+        own[v * GROUP] = vector[0];
+      }
+      maximum = fmaxf(maximum, extreme<1, false>(vector));
+    }
+  }
+  maximum = over_lanes<LANES>(maximum, Greatest());
+  const float base = Mass::base_of(maximum);
+  float sum = 0.f;
+  // Held in registers besides, vectors would leave room for fewer blocks: they are read anew.
+  asm volatile("" ::: "memory");
+#pragma unroll 2
+  for (int v = 0; v < VECTORS; ++v) {
+    if (row.touches(row.column(v))) {
+      const Vector<T, W> vector = own[v * GROUP];
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane) sum += Mass::of(to_float(vector.at[lane]), base);
+    }
+  }
+  const Mass of_lanes = {maximum, over_lanes<LANES>(sum, Sum())};
+  const Finish finish(over_warps_of_row<0, true>(of_lanes, Together()));
+#pragma unroll 2
+  for (int v = 0; v < VECTORS; ++v) {
+    const int column = row.column(v);
+    if (row.touches(column)) {
+      const Vector<T, W> vector = own[v * GROUP];
+      Vector<T, W> out;
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane) out.at[lane] = finish(to_float(vector.at[lane]));
+      row.store(y, column, out);
+    }
+  }
+}
+
+#else
+
 extern "C" __global__ void IN_CLUSTERS __launch_bounds__(GROUP * ROWS, MIN_BLOCKS)
 softmax_rows(const T* x, T* y, int columns, long long rows SCALE MASK) {
   cluster_started();
@@ -179,6 +241,8 @@ softmax_rows(const T* x, T* y, int columns, long long rows SCALE MASK) {
     }
   }
 }
+
+#endif
 
 #endif
 

@@ -156,6 +156,19 @@ impl Rows {
         Rows { threads_at_once: 512, ..self }
     }
 
+    /// The same for a kernel that keeps its vectors in shared memory, and needs few registers. Nothing where rows are not long,
+    /// or the card's registers have room for all of them.
+    pub(crate) fn staged(self, gpu: &Gpu) -> Option<Self> {
+        let at_once = i64::from(gpu.multiprocessors) * (self.threads_at_once / self.group);
+        (self.cluster > 1 && self.blocks() > at_once).then_some(Rows { threads_at_once: 1536, ..self })
+    }
+
+    /// The shared memory that a block's vectors take.
+    pub(crate) fn staged_bytes(&self) -> u32 {
+        // Registers would hold them.
+        (self.vectors * self.group * self.in_block * 16) as u32
+    }
+
     /// Whether the threads of a row hold no vectors beyond it.
     pub(crate) fn is_full(&self) -> bool {
         self.columns == self.lanes * self.vectors * self.group * self.cluster

@@ -6,7 +6,7 @@ use crate::gpu::Gpu;
 use crate::ops::Planner;
 use crate::ops::rows::{Axis, Rows, lanes, size};
 use crate::plan::{Arg, Plan};
-use crate::source::ROW;
+use crate::source::{COPIES, ROW};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("SoftmaxFwdOp", |call, gpu| along_axis(call, gpu, Kind::Softmax, &["x", "y"])),
@@ -100,7 +100,15 @@ fn launch(
             // Columns fit into 32 bits, or the rows would not be held.
             arguments.extend([Arg::I32(axis.length as i32), Arg::I64(axis.outer)]);
             arguments.extend(more.arguments);
-            Plan::new().launch(rows.define(source), "softmax_rows", rows.grid(call.op())?, arguments)
+            // Shared memory has room for more blocks of long rows than registers, and so more of them are under way.
+            match rows.staged(gpu).filter(|_| matches!(kind, Kind::Softmax | Kind::LogSoftmax)) {
+                Some(rows) => {
+                    let grid = rows.grid(call.op())?.shared(rows.staged_bytes());
+                    let source = rows.define(source.with(COPIES).define("STAGED", 1));
+                    Plan::new().launch(source, "softmax_staged_rows", grid, arguments)
+                }
+                None => Plan::new().launch(rows.define(source), "softmax_rows", rows.grid(call.op())?, arguments),
+            }
         }
         None => {
             arguments.extend([Arg::I64(axis.length), Arg::I64(axis.inner)]);
