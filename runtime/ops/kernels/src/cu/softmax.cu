@@ -141,7 +141,7 @@ softmax_staged_rows(const T* x, T* y, int columns, long long rows) {
     }
   }
   maximum = over_lanes<LANES>(maximum, Greatest());
-  const float base = Mass::base_of(maximum);
+  const Base base(maximum);
   float sum = 0.f;
   // Held in registers besides, vectors would leave room for fewer blocks: they are read anew.
   asm volatile("" ::: "memory");
@@ -150,7 +150,7 @@ softmax_staged_rows(const T* x, T* y, int columns, long long rows) {
     if (row.touches(row.column(v))) {
       const Vector<T, W> vector = own[v * GROUP];
 #pragma unroll
-      for (int lane = 0; lane < W; ++lane) sum += Mass::of(to_float(vector.at[lane]), base);
+      for (int lane = 0; lane < W; ++lane) sum += base.power(to_float(vector.at[lane]));
     }
   }
   const Mass of_lanes = {maximum, over_lanes<LANES>(sum, Sum())};
