@@ -78,12 +78,10 @@ fn check_product(row: &str, call: &CheckedCall, plan: &Plan, multiply: &Multiply
 
 #[test]
 fn every_op_that_has_a_kernel_computes_on_its_rows() {
-    // Their results are known without the elements: zeros where all are dropped, and integers are finite.
-    const FILLED: [&str; 2] = ["DropoutFwdOp everything-dropped-float32", "IsFiniteFwdOp square-4k-int32"];
     let plans = plans();
     let computes = |plan: &Plan| plan.steps.iter().any(|step| !matches!(step, Step::Fill(..)));
     let idle: Vec<&str> = plans.iter().filter(|(_, _, plan)| !computes(plan)).map(|(_, row, _)| row.as_str()).collect();
-    assert_eq!(idle, FILLED, "rows whose plan launches no kernel and no product");
+    assert!(idle.is_empty(), "rows whose plan launches no kernel and no product: {idle:?}");
     for (op, _) in PLANNERS.iter().flat_map(|family| family.iter()) {
         assert!(plans.iter().any(|(of, _, plan)| of == op && computes(plan)), "{op}");
     }

@@ -33,6 +33,13 @@ __device__ __forceinline__ float log2_of(float x) {
   return y;
 }
 
+// 1 / x, to one unit in the last place; of what is above 2^126, zero.
+__device__ __forceinline__ float reciprocal_of(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 // N elements, loaded and stored by one instruction where they make up 16 bytes or less.
 template <typename T, int N> struct alignas(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) Vector { T at[N]; };
 
@@ -59,6 +66,30 @@ template <typename T, int N> __device__ __forceinline__ void store_vector(T* to,
   } else {
     *reinterpret_cast<Vector<T, N>*>(to) = vector;
   }
+}
+
+// All elements in single precision. A word of two bfloat16 is two instructions: the compiler would shift the upper one twice.
+template <typename T, int N> __device__ __forceinline__ Vector<float, N> to_floats(const Vector<T, N>& vector) {
+  Vector<float, N> floats;
+#pragma unroll
+  for (int at = 0; at < N; ++at) floats.at[at] = to_float(vector.at[at]);
+  return floats;
+}
+template <int N> __device__ __forceinline__ Vector<float, N> to_floats(const Vector<__nv_bfloat16, N>& vector) {
+  Vector<float, N> floats;
+  if constexpr (N % 2 == 0) {
+    unsigned words[N / 2];
+    memcpy(words, &vector, sizeof(words));
+#pragma unroll
+    for (int at = 0; at < N; at += 2) {
+      floats.at[at] = __uint_as_float(words[at / 2] << 16);
+      floats.at[at + 1] = __uint_as_float(words[at / 2] & 0xffff0000u);
+    }
+  } else {
+#pragma unroll
+    for (int at = 0; at < N; ++at) floats.at[at] = to_float(vector.at[at]);
+  }
+  return floats;
 }
 
 // Division of 32-bit numbers below 2^31 by a number that is known before the launch (Granlund, Montgomery, 1994).

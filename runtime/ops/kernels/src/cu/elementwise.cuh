@@ -122,9 +122,7 @@ __device__ __forceinline__ float chosen_above(float x, float limit, float above,
 __device__ __forceinline__ float clamped_to(float x, float most) { return minimum(maximum(x, -most), most); }
 __device__ __forceinline__ float reciprocal(float x) {
 #if NARROW
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
+  return reciprocal_of(x);
 #else
   return 1.f / x;
 #endif
@@ -142,6 +140,16 @@ __device__ __forceinline__ float exponential_part(float x) {
   return two_to(LOG2E * x);
 #else
   return expf(x);
+#endif
+}
+// exp(-x) for x of [0, infinity], where it does not matter that a subnormal is zero.
+__device__ __forceinline__ float exponential_of_minus(float x) {
+#if NARROW
+  return two_to(-LOG2E * x);
+#else
+  // What rounding takes from the power of two, and from ln(2), is made up for; of an infinity there is nothing to.
+  const float held = minimum(x, 104.f), z = -LOG2E * held, y = two_to(z);
+  return fmaf(y, fmaf(1.9046543e-9f, z, fmaf(-LN2, z, -held)), y);
 #endif
 }
 __device__ __forceinline__ float exponential(float x) {
@@ -171,9 +179,12 @@ __device__ __forceinline__ float root(float x) {
 #endif
 }
 
-// log(1 + x) for x of [-1/16, 1/16], to 2^-22 of it.
-__device__ __forceinline__ float log1p_series(float x) {
-  return x * fmaf(x, fmaf(x, fmaf(x, fmaf(x, 0.2f, -0.25f), 1.f / 3.f), -0.5f), 1.f);
+// 1.5 2^23: a small number that is added becomes whole, and the last bits of the sum.
+constexpr float ROUNDING = 12582912.f;
+
+// log(1 + x) for x of [-1/16, 1/16], to 2^-22 of it, times a constant.
+__device__ __forceinline__ float log1p_series(float x, float times = 1.f) {
+  return x * fmaf(x, fmaf(x, fmaf(x, fmaf(x, 0.2f * times, -0.25f * times), times / 3.f), -0.5f * times), times);
 }
 // The hardware's logarithm is right to some 2^-22, which next to 1 is much of the result.
 __device__ __forceinline__ float logarithm(float x) {
@@ -190,7 +201,15 @@ __device__ __forceinline__ float logarithm_1p(float x) {
   const float log2 = log2_of(1.f + x);
   return fabsf(x) <= 0.0625f ? log1p_series(x) : LN2 * log2;
 #else
-  return log1pf(x);
+  // 1 + x = 2^n (1 + f), of n what is infinite or no number comes through.
+  const float shifted = ROUNDING - log2_of(1.f + x), negative_n = shifted - ROUNDING;
+  const int exponent = __float_as_int(shifted) << 23;
+  const float less = fmaf(-0.25f, __int_as_float(__float_as_int(4.f) + exponent), 1.f);
+  const float f = fminf(__int_as_float(__float_as_int(x) + exponent) - less, 1.f);
+  // 2 artanh(s), s = f / (2 + f), as far as it is not f. A zero keeps its sign.
+  const float s = f * reciprocal_of(2.f + f), t = s * s;
+  const float series = fmaf(fmaf(0.29874599f, t, 0.39977443f), t, 0.66666776f);
+  return fmaf(-LN2, negative_n, fmaf(-s, fmaf(-t, series, f), f));
 #endif
 }
 // log(1 + x) for x of [0, 1].
@@ -202,11 +221,9 @@ __device__ __forceinline__ float log1p_of_unit(float x) {
   p = fmaf(p, x, -0.499360293f), p = fmaf(p, x, 0.999991596f);
   return x * p;
 #else
-  // 2 artanh(s), s = x / (2 + x), of which s^17 / 17 is below the last place.
-  const float s = __fdividef(x, 2.f + x), t = s * s;
-  float sum = 1.f / 15.f;
-  sum = fmaf(sum, t, 1.f / 13.f), sum = fmaf(sum, t, 1.f / 11.f), sum = fmaf(sum, t, 1.f / 9.f);
-  sum = fmaf(sum, t, 1.f / 7.f), sum = fmaf(sum, t, 1.f / 5.f), sum = fmaf(sum, t, 1.f / 3.f);
+  // 2 artanh(s), s = x / (2 + x): a polynomial that was fitted to 2^-27 of it.
+  const float s = x * reciprocal_of(2.f + x), t = s * s;
+  const float sum = fmaf(fmaf(fmaf(0.140122354f, t, 0.139995694f), t, 0.200108498f), t, 0.333332062f);
   return 2.f * fmaf(s * t, sum, s);
 #endif
 }
@@ -243,19 +260,36 @@ __device__ __forceinline__ float error_function(float x) {
   return erff(x);
 #endif
 }
+// a^b where it is an exception, or a is negative: then y is |a|^b. One copy of it lies behind what is computed for each element.
+__device__ __noinline__ float exceptional_power(float a, float b, float y, bool plain) {
+  if (!plain) return powf(a, b);
+  if (truncf(b) != b) return __int_as_float(0x7fffffff);
+  return truncf(0.5f * b) != 0.5f * b ? -y : y;
+}
 // a^b, with the exceptions of C's pow.
 __device__ __forceinline__ float power(float a, float b) {
 #if NARROW
   const float beyond = fabsf(a) - 1.f;
-  const float log2 = chosen_above(fabsf(beyond), 0.0625f, __log2f(fabsf(a)), LOG2E * log1p_series(beyond));
-  // The power of nothing, and that of one, is one, whatever the other is.
-  const float y = exp2f((log2 == 0.f) | (b == 0.f) ? 0.f : b * log2);
-  const bool whole = rintf(b) == b, odd = whole & (rintf(0.5f * b) != 0.5f * b);
-  const bool is_none = !whole & (a < 0.f) & (a >= -3.402823466e38f);
-  return is_none ? __int_as_float(0x7fffffff) : odd ? copysignf(y, a) : y;
+  const float log2 = chosen_above(fabsf(beyond), 0.0625f, log2_of(fabsf(a)), log1p_series(beyond, LOG2E));
+  const float z = b * log2, y = two_to(z);
 #else
-  return powf(a, b);
+  // |a| = 2^n m, m of [1 / sqrt(2), sqrt(2)].
+  const float shifted = ROUNDING - log2_of(fabsf(a)), n = ROUNDING - shifted;
+  const float m = fabsf(__int_as_float(__float_as_int(a) + (__float_as_int(shifted) << 23)));
+  // log2(m) = 2 / ln(2) artanh(s), s = (m - 1) / (m + 1), the derivative of which is 2 / ln(2) / (1 - s^2).
+  const float inverse = reciprocal_of(m + 1.f), s = (m - 1.f) * inverse, t = s * s;
+  const float rounding = fmaf(-s, m - 1.f, fmaf(-2.f, s, m - 1.f)) * inverse, s_rest = fmaf(rounding, t, rounding);
+  constexpr float HIGH = 2.8853900433f, LOW = 3.8519259782e-8f;
+  const float series = fmaf(fmaf(fmaf(fmaf(0.34028152f, t, 0.41170320f), t, 0.57708287f), t, 0.96179670f), t, LOW);
+  const float first = fmaf(HIGH, s, n), second = fmaf(series, s, fmaf(HIGH, s_rest, fmaf(HIGH, s, n - first)));
+  // As two numbers it is right to 2^-29 of it, up to 126 times which is the error of the power.
+  const float log2 = first + second, log2_rest = first - log2 + second;
+  const float z = b * log2, z_rest = fmaf(b, log2_rest, fmaf(b, log2, -z));
+  const float nearly = two_to(z), y = fmaf(nearly, LN2 * z_rest, nearly);
 #endif
+  // Exceptions have zeros, subnormals, infinities and what is no number: z is not within this then, or the power is not.
+  const bool plain = fabsf(z) < 126.f;
+  return __builtin_expect(plain & !(a < 0.f), true) ? y : exceptional_power(a, b, y, plain);
 }
 
 __device__ __forceinline__ float sigmoid(float x) { return reciprocal(1.f + exponential_part(-x)); }
@@ -271,7 +305,17 @@ __device__ __forceinline__ float gelu(float x) {
   const float tail = two_to(x * (x * (-0.5f * LOG2E))) * (t * p);
   return x * fabsf(tail - (x > 0.f ? 1.f : 0.f));
 #else
-  return 0.5f * x * erfcf(-0.70710678118654752f * x);
+  // The same, t = 1 / (1 + 0.6 |x|), p around 0.75 and fitted to 2^-26. What rounding takes from the square and from the power
+  // of two is made up for.
+  const float held = fminf(fabsf(x), 15.f), half = -0.5f * held, square = half * held, z = LOG2E * square;
+  const float rest = fmaf(-LN2, z, square) + fmaf(half, held, -square), nearly = two_to(z), power = fmaf(nearly, rest, nearly);
+  const float t = reciprocal_of(fmaf(0.6f, held, 1.f)), u = t - 0.75f;
+  float p = 0.116144136f;
+  p = fmaf(p, u, 0.117011443f), p = fmaf(p, u, -0.0320146494f), p = fmaf(p, u, 0.0222019255f);
+  p = fmaf(p, u, 0.00265546981f), p = fmaf(p, u, -0.0584488213f), p = fmaf(p, u, 0.0857921466f);
+  p = fmaf(p, u, -0.0262655094f), p = fmaf(p, u, -0.139358431f), p = fmaf(p, u, 0.235230595f), p = fmaf(p, u, 0.450032532f);
+  const float tail = power * (t * p);
+  return x * fabsf(tail - (x > 0.f ? 1.f : 0.f));
 #endif
 }
 // x / 2 (1 + tanh(u)) = x / (1 + exp(-2u)), which does not cancel.
@@ -279,9 +323,9 @@ __device__ __forceinline__ float gelu_tanh(float x) {
   const float twice = x * (1.5957691216057308f + 0.071354816272600242f * (x * x));
   return quotient(x, 1.f + exponential_part(-twice));
 }
-__device__ __forceinline__ float softplus(float x) { return fmaxf(x, 0.f) + log1p_of_unit(exponential_part(-fabsf(x))); }
+__device__ __forceinline__ float softplus(float x) { return fmaxf(x, 0.f) + log1p_of_unit(exponential_of_minus(fabsf(x))); }
 __device__ __forceinline__ float log_sigmoid(float x) {
-  return minimum(x, 0.f) - log1p_of_unit(exponential_part(-fabsf(x)));
+  return minimum(x, 0.f) - log1p_of_unit(exponential_of_minus(fabsf(x)));
 }
 __device__ __forceinline__ float elu(float x, float alpha) {
   return chosen_above(x, 0.f, x, alpha * exponential_m1(x));
@@ -375,7 +419,9 @@ template <typename T> __device__ __forceinline__ T remainder_whole(T a, T b) {
 __device__ __forceinline__ int trunc_quotient(int a, int b) { return trunc_whole(a, b); }
 __device__ __forceinline__ int floor_quotient(int a, int b) {
   const int q = trunc_whole(a, b);
-  return b != 0 && b != -1 && a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+  // By zero there is no rest, for there is no quotient.
+  const int rest = static_cast<int>(static_cast<unsigned>(a) - static_cast<unsigned>(q) * static_cast<unsigned>(b));
+  return b != 0 && rest != 0 && (rest < 0) != (b < 0) ? q - 1 : q;
 }
 __device__ __forceinline__ int remainder_of(int a, int b) { return remainder_whole(a, b); }
 __device__ __forceinline__ long long remainder_of(long long a, long long b) {

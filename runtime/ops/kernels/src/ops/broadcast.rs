@@ -3,7 +3,9 @@
 use tileops_ops::{Category, CheckedCall, DType, OpError, Tensor, Value};
 
 use crate::ops::Planner;
-use crate::ops::elementwise::{Function, bytes, common_lanes, count, divisor, grid, lanes, precision, scalars, whole};
+use crate::ops::elementwise::{
+    Function, bytes, common_lanes, count, divisor, grid, lanes, lanes_of, precision, scalars, whole,
+};
 use crate::ops::refused;
 use crate::plan::{Arg, Plan, Where};
 use crate::source::ELEMENTWISE;
@@ -114,6 +116,7 @@ fn launched(
     let most = axes.lanes(&dtypes, y.dtype, repeat > 0);
     let lanes =
         if axes.extents.is_empty() { most } else { common_lanes(most, &axes.extents[axes.extents.len() - 1..]) };
+    let lanes = lanes_of(elements, lanes);
     // Odd rows are read by small vectors, and more of them.
     let vectors = match repeat {
         0 if elements >= 1 << 20 => (most / lanes).min(4),
@@ -128,7 +131,7 @@ fn launched(
         .define("REPEAT", repeat)
         .define("FUNCTION", format!("({})", function.expression));
     let booleans = dtypes.iter().chain([&y.dtype]).all(|dtype| *dtype == DType::Bool);
-    if let Some(words) = function.words.filter(|_| booleans && lanes % 4 == 0) {
+    if let Some(words) = function.words.filter(|_| booleans && lanes.is_multiple_of(4)) {
         source = source.define("WORDS(left, right)", format!("({words})"));
     }
     const TYPES: [&str; 3] = ["TA", "TB", "TC"];

@@ -19,12 +19,19 @@ pub(crate) struct Function {
     pub scalars: [f64; 2],
     /// The same of four Booleans at a time, a byte each.
     pub words: Option<&'static str>,
+    /// Whether it is a few instructions, so that a kernel of it is little more than a copy.
+    pub is_short: bool,
 }
 
 impl Function {
     /// A function that reads no scalar.
     pub(crate) fn of(expression: impl Into<String>) -> Self {
-        Function { expression: expression.into(), scalars: [0.0; 2], words: None }
+        Function { expression: expression.into(), scalars: [0.0; 2], words: None, is_short: false }
+    }
+
+    /// A function of a few instructions.
+    pub(crate) fn short(expression: impl Into<String>) -> Self {
+        Function { is_short: true, ..Function::of(expression) }
     }
 
     /// With the same function of words of Booleans.
@@ -61,6 +68,14 @@ pub(crate) fn precision(source: Source, results: DType) -> Source {
 /// How many elements make up 16 bytes of the widest of these dtypes.
 pub(crate) fn lanes(dtypes: &[DType]) -> u64 {
     u64::from(128 / dtypes.iter().map(|dtype| dtype.bits()).max().unwrap_or(128))
+}
+
+/// Elements of which each has a thread of its own, all at once: vectors would leave multiprocessors without work.
+const FEW: u64 = 1 << 14;
+
+/// How many elements a vector of `lanes` at most has where there are `elements`.
+pub(crate) fn lanes_of(elements: u64, lanes: u64) -> u64 {
+    if elements <= FEW { 1 } else { lanes }
 }
 
 /// How many elements there are, as the kernels count.
