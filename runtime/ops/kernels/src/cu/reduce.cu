@@ -13,12 +13,16 @@
 // `reduce_rows`: the last axis is reduced. GROUP threads share an output, ROWS outputs a block for groups within a warp, and
 // `splits` blocks an output; a thread takes UNROLL vectors at once, which are all of them with AT_ONCE; else it has as many
 // under way meanwhile. SEGMENTED: other axes are reduced as well. ALIGNED: segments start at multiples of WIDTH.
+// COLUMNS: those of short rows that no vector divides, all of whose vectors are taken at once; 0 of others.
+// EXACT: whole vectors, UNROLL of them for each thread of a block that has one output.
+// PLAIN: an output's elements lie together, and behind those of the output before. SPLIT: several blocks share an output.
 // MIN_BLOCKS: so many blocks are to have registers on a multiprocessor. CLUSTER: the blocks of an output, where these are one.
 // `reduce_columns`: the last axis is kept. A block has TX lanes of WIDTH columns, and TY parts of what is reduced; AT_ONCE blocks
 // are to have registers on a multiprocessor.
 //
-// Where several blocks share outputs and are no cluster, the last of them to come to its end joins what they have found. COUNTERS
-// outputs, or blocks of columns, are split so at most.
+// Where several blocks share outputs of `reduce_rows` and are no cluster, the last of an output waits for what the others find;
+// there are SPLITS of them at most. Of those of `reduce_columns`, the last to come to its end joins what they have found; COUNTERS
+// blocks of columns are split at most.
 
 using T = ELEMENT;
 
@@ -69,9 +73,28 @@ template <typename Y> __device__ __forceinline__ Y stored(float x) { return from
 template <typename Y> __device__ __forceinline__ Y stored(double x) { return from_float<Y>(static_cast<float>(x)); }
 template <typename Y> __device__ __forceinline__ Y stored(long long x) { return static_cast<Y>(x); }
 
+// The sum of a power of two of numbers, in as few steps as there can be.
+template <int N> __device__ __forceinline__ float in_pairs(float (&x)[N]) {
+#pragma unroll
+  for (int half = N / 2; half > 0; half /= 2) {
+#pragma unroll
+    for (int at = 0; at < half; ++at) x[at] += x[at + half];
+  }
+  return x[0];
+}
+
 template <bool MEAN> struct Summing : Taking<Summing<MEAN>> {
   float sum;
   static __device__ __forceinline__ Summing neutral() { Summing a; a.sum = 0.f; return a; }
+  template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&)[N]) {
+#pragma unroll
+    for (int v = 0; v < N; ++v) {
+      float numbers[W];
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane) numbers[lane] = to_float(x[v].at[lane]);
+      sum += in_pairs(numbers);
+    }
+  }
   __device__ __forceinline__ void take(T x, long long, float) { sum += to_float(x); }
   __device__ __forceinline__ void merge(const Summing& b) { sum += b.sum; }
   __device__ __forceinline__ void finish(const Context& c, long long at) const {
@@ -124,6 +147,43 @@ template <int SIGN> struct Extreme : Taking<Extreme<SIGN>> {
 using Most = Extreme<1>;
 using Least = Extreme<-1>;
 
+// The place of the first element that equals `number`, or where that is none is none either: there is one.
+template <bool IS_NUMBER, typename E, int N>
+__device__ __forceinline__ Column first_place_of(float number, const Vector<E, W> (&x)[N], const Column (&at)[N]) {
+  Column place = at[0];
+  if constexpr (HAS_PAIRS<E> && W % 2 == 0) {
+    using P = typename Pair<E>::Type;
+    const E element = from_float<E>(number);
+    const P same = {element, element};
+    // Of a vector's pairs: whether the first is equal in the low bits, whether the second is in the high ones.
+    unsigned hits = 0;
+#pragma unroll
+    for (int v = N - 1; v >= 0; --v) {
+      unsigned here = 0;
+#pragma unroll
+      for (int pair = 0; pair < W / 2; ++pair) {
+        const P of = reinterpret_cast<const P*>(&x[v])[pair];
+        here |= (IS_NUMBER ? __heq2_mask(of, same) : __hneu2_mask(of, of)) & 0x00010001u << pair;
+      }
+      hits = here ? here : hits, place = here ? at[v] : place;
+    }
+    const int pair = __ffs((hits | hits >> 16) & 0xffffu) - 1;
+    return place + 2 * pair + (hits >> pair & 1 ? 0 : 1);
+  } else {
+#pragma unroll
+    for (int v = N - 1; v >= 0; --v) {
+      int first = W;
+#pragma unroll
+      for (int lane = W - 1; lane >= 0; --lane) {
+        const float element = to_float(x[v].at[lane]);
+        first = (IS_NUMBER ? element == number : element != element) ? lane : first;
+      }
+      place = first < W ? at[v] + first : place;
+    }
+    return place;
+  }
+}
+
 // The same with its place, the lowest of several; `VALUE` also gives the number itself, and then it is the first output.
 template <int SIGN, bool VALUE> struct Placed : Taking<Placed<SIGN, VALUE>> {
   // Above every place.
@@ -140,7 +200,10 @@ template <int SIGN, bool VALUE> struct Placed : Taking<Placed<SIGN, VALUE>> {
   }
   // Most vectors have nothing that is better.
   template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&at)[N]) {
-    if (!(extreme<SIGN, true>(x) <= best) && best == best) Taking<Placed>::vectors(x, at);
+    const float most = extreme<SIGN, true>(x);
+    if (most <= best || best != best) return;
+    best = most;
+    place = most == most ? first_place_of<true>(SIGN * most, x, at) : first_place_of<false>(0.f, x, at);
   }
   // A thread meets its elements in their order, so that of equal ones the first is held already.
   __device__ __forceinline__ void take(T element, long long at, float) {
@@ -279,6 +342,18 @@ using VarianceAndMean = Dispersion<false, true>;
 struct Norm : Taking<Norm> {
   float sum;
   static __device__ __forceinline__ Norm neutral() { return {{}, 0.f}; }
+  template <int N> __device__ __forceinline__ void vectors(const Vector<T, W> (&x)[N], const Column (&)[N]) {
+#pragma unroll
+    for (int v = 0; v < N; ++v) {
+      float powers[W];
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane) {
+        const float a = fabsf(to_float(x[v].at[lane]));
+        powers[lane] = POWERED(a);
+      }
+      sum += in_pairs(powers);
+    }
+  }
   __device__ __forceinline__ void take(T x, long long, float) { const float a = fabsf(to_float(x)); sum += POWERED(a); }
   __device__ __forceinline__ void merge(const Norm& b) { sum += b.sum; }
   __device__ __forceinline__ void finish(const Context& c, long long at) const { c.first[at] = stored<FIRST>(ROOTED(sum)); }
@@ -443,24 +518,45 @@ struct Axes {
   }
 };
 
-// How many blocks of each split output have come to their end: zero between launches, which follow each other on one stream.
-__device__ unsigned arrived[COUNTERS];
+#ifdef GROUP
 
-// Whether this block is the last of `splits` that share what `which` counts; then it sees what the others have written, of
-// which this block's is written by its first thread, or before a barrier.
-__device__ __forceinline__ bool came_last(unsigned which, int splits) {
-  __shared__ bool last;
-  if (threadIdx.x == 0 && threadIdx.y == 0) {
-    // The counter goes around to zero. One thread's fences are the block's.
-    unsigned before;
-    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(&arrived[which]), "r"(splits - 1) : "memory");
-    last = before == splits - 1;
-  }
-  __syncthreads();
-  return last;
+// What blocks have found, by words with a mark each that says they are there: nothing between launches, which follow each other
+// on one stream.
+constexpr int WORDS = sizeof(Accumulator) / 4;
+__device__ unsigned long long found[SPLITS * WORDS];
+constexpr unsigned long long FOUND = 1ull << 32;
+
+__device__ __forceinline__ void leave(const Accumulator& sum, int at) {
+  unsigned words[WORDS];
+  memcpy(words, &sum, sizeof(Accumulator));
+#pragma unroll
+  for (int word = 0; word < WORDS; ++word)
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(&found[at * WORDS + word]), "l"(FOUND | words[word]) : "memory");
 }
 
-#ifdef GROUP
+// Waits for what another block leaves, and takes it away.
+__device__ __forceinline__ Accumulator fetch(int at) {
+  unsigned long long left[WORDS];
+  bool all;
+  do {
+    all = true;
+#pragma unroll
+    for (int word = 0; word < WORDS; ++word) {
+      asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(left[word]) : "l"(&found[at * WORDS + word]) : "memory");
+    }
+#pragma unroll
+    for (int word = 0; word < WORDS; ++word) all &= left[word] >= FOUND;
+  } while (!all);
+  unsigned words[WORDS];
+#pragma unroll
+  for (int word = 0; word < WORDS; ++word) {
+    words[word] = static_cast<unsigned>(left[word]);
+    found[at * WORDS + word] = 0;
+  }
+  Accumulator sum;
+  memcpy(&sum, words, sizeof(Accumulator));
+  return sum;
+}
 
 // What the vectors of an output are.
 struct Reducing {
@@ -482,18 +578,23 @@ struct Chunk {
   Column column[UNROLL];
   bool whole;
 
+  // Whether vector u of every thread lies inside of its row, wherever that starts.
+  static __device__ __forceinline__ constexpr bool is_inside(int u) {
+    return COLUMNS > 0 && u * GROUP * W >= W - 1 && (u + 1) * GROUP * W <= COLUMNS;
+  }
+
   __device__ __forceinline__ void load(const Reducing& of, INDEX start) {
-    whole = start + (UNROLL - 1) * GROUP < of.end;
+    whole = COLUMNS == 0 && (EXACT || start + (UNROLL - 1) * GROUP < of.end);
 #pragma unroll
     for (int u = 0; u < UNROLL; ++u) {
       const INDEX index = start + u * GROUP;
       column[u] = of.columns;
-      if (index < of.end) {
+      if (EXACT || is_inside(u) || index < of.end) {
         INDEX segment = 0;
         if constexpr (SEGMENTED) segment = sizeof(INDEX) == 4 ? of.by_each.of(index) : index / of.each;
         const long long at = of.base + (SEGMENTED ? of.reduced.walked(segment) : 0);
         column[u] = static_cast<Column>(index - segment * of.each) * W - (ALIGNED ? 0 : static_cast<Column>(at % W));
-        if (ALIGNED || column[u] < of.columns) {
+        if (ALIGNED || is_inside(u) || column[u] < of.columns) {
           held[u] = *reinterpret_cast<const Held<T>*>(of.x + at + column[u]);
 #if PAIRED
           others[u] = *reinterpret_cast<const Held<T>*>(of.more + at + column[u]);
@@ -521,7 +622,9 @@ struct Chunk {
     }
 #pragma unroll
     for (int u = 0; u < UNROLL; ++u) {
-      if (column[u] < of.columns) {
+      if (is_inside(u)) {
+        sum.vector(x[u], column[u], 0, W);
+      } else if (column[u] < of.columns) {
         const int from = ALIGNED ? 0 : static_cast<int>(-column[u]);
         const int to = ALIGNED ? W : static_cast<int>(min(of.columns - column[u], static_cast<Column>(W)));
         sum.vector(x[u], column[u], from, to);
@@ -532,22 +635,24 @@ struct Chunk {
 };
 
 extern "C" __global__ void IN_CLUSTERS __launch_bounds__(GROUP * ROWS, MIN_BLOCKS)
-reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator* partials, const long long* target,
-            const Axes kept, const Axes reduced, long long segments, long long columns, long long outputs, int splits,
-            long long share, float parameter, Divisor by_splits, Divisor by_each) {
+reduce_rows(const T* x, FIRST* first, long long columns, long long outputs, long long segments, float parameter, int splits,
+            long long share, Divisor by_splits, Divisor by_each, const T* more, SECOND* second, const long long* target,
+            const Axes kept, const Axes reduced) {
   cluster_started();
   const Context context = {first, second, segments * columns, parameter, x, target};
-  const unsigned of_block = by_splits.of(blockIdx.x);
+  const unsigned of_block = SPLIT ? by_splits.of(blockIdx.x) : blockIdx.x;
   const long long output = GROUP <= 32 ? static_cast<long long>(blockIdx.x) * ROWS + threadIdx.x / GROUP : of_block;
-  const int split = GROUP <= 32 ? 0 : blockIdx.x - of_block * splits;
-  const bool exists = output < outputs;
+  const int split = SPLIT ? blockIdx.x - of_block * splits : 0;
+  const bool exists = EXACT || output < outputs;
   Accumulator sum = Accumulator::neutral();
   if (exists) {
-    Reducing of = {x, more, reduced, by_each, kept.offset(static_cast<INDEX>(output)), static_cast<Column>(columns), 0, 0};
-    of.each = static_cast<INDEX>(ALIGNED ? columns / W : columns == 0 ? 0 : (columns + 2 * W - 2) / W);
-    const INDEX all = of.each * static_cast<INDEX>(segments);
-    const INDEX from = static_cast<INDEX>(share) * split;
-    of.end = split + 1 == splits ? all : min(all, from + static_cast<INDEX>(share));
+    const long long base = PLAIN ? output * columns : kept.offset(static_cast<INDEX>(output));
+    const Column across = COLUMNS > 0 ? COLUMNS : static_cast<Column>(columns);
+    Reducing of = {x, more, reduced, by_each, base, across, 0, 0};
+    of.each = static_cast<INDEX>(ALIGNED ? across / W : across == 0 ? 0 : (across + 2 * W - 2) / W);
+    const INDEX all = of.each * (SEGMENTED ? static_cast<INDEX>(segments) : 1);
+    const INDEX from = SPLIT ? static_cast<INDEX>(share) * split : 0;
+    of.end = !SPLIT || split + 1 == splits ? all : min(all, from + static_cast<INDEX>(share));
     Chunk chunk;
     INDEX start = from + threadIdx.x % GROUP;
     chunk.load(of, start);
@@ -566,12 +671,14 @@ reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator
     sum = over_lanes<GROUP>(sum, Merge());
   } else {
     sum = over_cluster<0, true>(over_block<GROUP, 0>(sum, Merge()), Merge());
-    if (CLUSTER == 1 && splits > 1) {
-      Accumulator* of_output = partials + output * splits;
-      if (threadIdx.x == 0) of_output[split] = sum;
-      if (!came_last(of_block, splits)) return;
-      sum = Accumulator::neutral();
-      for (int at = threadIdx.x; at < splits; at += GROUP) sum.merge(of_output[at]);
+    if constexpr (CLUSTER == 1 && SPLIT) {
+      // Blocks are started in their order: the last of an output waits for none that could not run beside it.
+      if (split + 1 < splits) {
+        if (threadIdx.x == 0) leave(sum, blockIdx.x);
+        return;
+      }
+      if (threadIdx.x > 0) sum = Accumulator::neutral();
+      for (int before = threadIdx.x + 1; before < splits; before += GROUP) sum.merge(fetch(blockIdx.x - before));
       sum = over_block<GROUP, 1>(sum, Merge());
     }
   }
@@ -581,6 +688,23 @@ reduce_rows(const T* x, const T* more, FIRST* first, SECOND* second, Accumulator
 #endif
 
 #ifdef TX
+
+// How many of the blocks that share columns have come to their end: zero between launches, which follow each other on one stream.
+__device__ unsigned arrived[COUNTERS];
+
+// Whether this block is the last of `splits` that share what `which` counts; then it sees what the others have written, of
+// which this block's is written by its first thread, or before a barrier.
+__device__ __forceinline__ bool came_last(unsigned which, int splits) {
+  __shared__ bool last;
+  if (threadIdx.x == 0 && threadIdx.y == 0) {
+    // The counter goes around to zero. One thread's fences are the block's.
+    unsigned before;
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(&arrived[which]), "r"(splits - 1) : "memory");
+    last = before == splits - 1;
+  }
+  __syncthreads();
+  return last;
+}
 
 // What is under way of each thread's columns: as much as there are registers for beside the accumulators.
 constexpr int UNROLL = sizeof(Accumulator) <= 12 ? 4 : 2;

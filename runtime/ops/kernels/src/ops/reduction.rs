@@ -274,45 +274,47 @@ pub(crate) fn reduce(
     let segments: i64 = walked.iter().map(|run| run.extent).product();
     let columns = innermost.extent;
     let prepared = |by: i64| bytes(divisor(u32::try_from(by).unwrap_or(u32::MAX)));
-    let partials_of = |outputs: i64, splits: i64, plan: &mut Plan| match splits {
-        1 => Arg::Null,
-        _ => plan.scratch(usize::try_from(outputs * splits * ACCUMULATOR_BYTES).unwrap_or(usize::MAX)),
-    };
     if innermost.reduced {
         let width = lanes(given.element);
         let aligned = columns % width == 0;
         // Two tensors, or two accumulators, leave registers for fewer vectors.
         let heavy = given.more != Arg::Null || by.is_of_two();
         let each = vectors_of_row(columns, width);
-        let shape = RowShape::new(outputs, segments * each, heavy, aligned, gpu);
-        let partials = if shape.cluster > 1 { Arg::Null } else { partials_of(outputs, shape.splits, &mut plan) };
+        let light = by.is_of_one_word() && walked.is_empty();
+        let shape = RowShape::new(outputs, segments * each, heavy, light, aligned, gpu);
+        // Their number is known to the kernel: most vectors are then inside of a row wherever it starts.
+        let short = !aligned && !heavy && walked.is_empty() && shape.at_once && shape.group <= 32;
         source = source
             .define("WIDTH", width)
             .define("GROUP", shape.group)
             .define("ROWS", shape.in_block)
             .define("UNROLL", shape.unroll)
+            .define("SPLITS", most_splits(gpu))
             .define("MIN_BLOCKS", (THREADS_AT_ONCE / (shape.group * shape.in_block)).max(1))
             .define("AT_ONCE", i32::from(shape.at_once))
+            .define("COLUMNS", if short { columns } else { 0 })
+            .define("EXACT", i32::from(aligned && shape.is_exact(segments * each)))
             .define("CLUSTER", shape.cluster)
             .define("SEGMENTED", i32::from(!walked.is_empty()))
+            .define("PLAIN", i32::from(walked.is_empty() && kept.len() <= 1))
+            .define("SPLIT", i32::from(shape.splits > 1))
             .define("ALIGNED", i32::from(aligned));
         let arguments = vec![
             given.x,
-            given.more,
             first,
+            Arg::I64(columns),
+            Arg::I64(outputs),
+            Arg::I64(segments),
+            parameter,
+            Arg::I32(shape.splits as i32),
+            Arg::I64(shape.share(segments * each)),
+            prepared(shape.splits),
+            prepared(each),
+            given.more,
             second,
-            partials,
             target,
             kept_axes,
             walked_axes,
-            Arg::I64(segments),
-            Arg::I64(columns),
-            Arg::I64(outputs),
-            Arg::I32(shape.splits as i32),
-            Arg::I64(shape.share(segments * each)),
-            parameter,
-            prepared(shape.splits),
-            prepared(each),
         ];
         let grid = Grid::row(blocks(op, shape.blocks)?, (shape.group * shape.in_block) as u32);
         Ok(plan.launch(source, "reduce_rows", grid, arguments))
@@ -330,7 +332,8 @@ pub(crate) fn reduce(
         // Parts of a few elements are done before blocks have joined what they have found.
         let splits = if whole > COUNTERS || count <= along * 16 { 1 } else { splits };
         // A block's columns are as many where some are beyond the last.
-        let partials = partials_of(whole * across * width, splits, &mut plan);
+        let found = whole * splits * across * width * ACCUMULATOR_BYTES;
+        let partials = if splits == 1 { Arg::Null } else { plan.scratch(usize::try_from(found).unwrap_or(usize::MAX)) };
         source = source.define("WIDTH", width).define("TX", across).define("TY", along).define("AT_ONCE", at_once);
         let arguments = vec![
             given.x,
@@ -356,6 +359,11 @@ pub(crate) fn reduce(
     }
 }
 
+/// How many blocks that share rows there are at most: as many as run at once, of the fewest threads.
+fn most_splits(gpu: &Gpu) -> i64 {
+    i64::from(gpu.multiprocessors) * THREADS_AT_ONCE / 128
+}
+
 /// How rows are spread over threads.
 #[derive(Debug, Clone, Copy)]
 struct RowShape {
@@ -371,14 +379,20 @@ struct RowShape {
 }
 
 impl RowShape {
-    /// Vectors of a split, of `vectors`: as many for each thread.
+    /// Vectors of a split, of `vectors`: whole ones for a warp. Whole ones for a block would leave some splits with few.
     fn share(&self, vectors: i64) -> i64 {
-        (vectors / self.splits / self.group + 1) * self.group
+        let at_once = self.splits * 32;
+        (vectors + at_once - 1) / at_once * 32
+    }
+
+    /// Whether a thread's vectors are all there are for it, and none is beyond the row's.
+    fn is_exact(&self, vectors: i64) -> bool {
+        self.at_once && self.in_block == 1 && vectors == self.group * self.unroll
     }
 
     /// For `rows` of `vectors` each. Those of rows that are not `aligned` may be whole or not; `heavy` accumulators leave
-    /// registers for fewer.
-    fn new(rows: i64, vectors: i64, heavy: bool, aligned: bool, gpu: &Gpu) -> Self {
+    /// registers for fewer, and `light` ones are a word of rows that lie together.
+    fn new(rows: i64, vectors: i64, heavy: bool, light: bool, aligned: bool, gpu: &Gpu) -> Self {
         let most = if heavy { 2 } else { 4 };
         let multiprocessors = i64::from(gpu.multiprocessors);
         let within_warp = |group: i64| {
@@ -400,7 +414,13 @@ impl RowShape {
             let each = if vectors > 8 { 4 } else { 2 };
             return within_warp(((vectors + each - 1) / each).max(1).unsigned_abs().next_power_of_two() as i64);
         }
-        if vectors <= 1024 && rows >= multiprocessors * 16 {
+        let rows_are_many = rows >= multiprocessors * 16;
+        if light && (256..=1024).contains(&vectors) && rows_are_many {
+            // Small blocks come and go: what one reads, another reduces meanwhile.
+            let group = (vectors + 63) / 64 * 32;
+            return RowShape { group, in_block: 1, splits: 1, cluster: 1, blocks: rows, unroll: 2, at_once: true };
+        }
+        if vectors <= 1024 && rows_are_many {
             return within_warp(32);
         }
         let group = match vectors {
@@ -416,7 +436,6 @@ impl RowShape {
         let cluster = 1 << splits.min(8).ilog2();
         let (splits, cluster) = match () {
             () if rows * cluster <= multiprocessors && vectors <= cluster * group * most * 2 => (cluster, cluster),
-            () if rows > COUNTERS => (1, 1),
             () => (splits, 1),
         };
         RowShape { group, in_block: 1, splits, cluster, blocks: rows * splits, unroll: most, at_once: false }
