@@ -11,7 +11,7 @@ pub struct Source {
     pub file: &'static str,
     text: &'static str,
     headers: Vec<Header>,
-    defines: Vec<(&'static str, String)>,
+    pub(crate) defines: Vec<(&'static str, String)>,
 }
 
 /// CUDA C++ that several sources have in front of them.

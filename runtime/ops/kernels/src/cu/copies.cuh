@@ -26,3 +26,15 @@ template <typename V> __device__ __forceinline__ void copy_vector(V* to, const v
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from), "n"(BYTES) : "memory");
   else *to = *static_cast<const V*>(from);
 }
+
+// A vector that was copied, by one instruction where it has 16 bytes: the compiler takes it apart by what its elements need.
+template <typename V> __device__ __forceinline__ V copied_vector(const V* from) {
+  if constexpr (sizeof(V) == 16) {
+    V vector;
+    const uint4 words = *reinterpret_cast<const uint4*>(from);
+    memcpy(&vector, &words, sizeof(words));
+    return vector;
+  } else {
+    return *from;
+  }
+}

@@ -122,6 +122,20 @@ template <typename E, int N> __device__ __forceinline__ auto vectors_of(const He
   return reinterpret_cast<const Vector<E, W>(&)[N]>(held);
 }
 
+template <typename E> constexpr bool IS_UPPER_HALF = false;
+template <> constexpr bool IS_UPPER_HALF<__nv_bfloat16> = true;
+
+// The words' elements, by one instruction each: a bfloat16 is the upper half of its float.
+template <typename E> __device__ __forceinline__ void to_floats(const Held<E>& words, float (&out)[W]) {
+#pragma unroll
+  for (int lane = 0; lane < W; ++lane) {
+    if constexpr (IS_UPPER_HALF<E> && W % 2 == 0)
+      out[lane] = __uint_as_float(lane % 2 == 0 ? words.at[lane / 2] << 16 : words.at[lane / 2] & 0xffff0000u);
+    else
+      out[lane] = to_float(reinterpret_cast<const Vector<E, W>&>(words).at[lane]);
+  }
+}
+
 // What `move` makes of each of a value's words.
 template <typename V, typename Move> __device__ __forceinline__ V by_words(V value, Move move) {
   static_assert(sizeof(V) % 4 == 0, "whole words");
@@ -181,30 +195,54 @@ __device__ __forceinline__ unsigned cluster_rank() {
   return rank;
 }
 
-// The blocks of a cluster write into each other's shared memory only once all have started: this is said first, and
-// waited for where it is needed.
+// Says when what the blocks of a cluster send has arrived, for each SLOT.
+constexpr int SLOTS = 3;
+__device__ __forceinline__ unsigned arrival(int slot) {
+  __shared__ __align__(8) unsigned long long memory[SLOTS];
+  return static_cast<unsigned>(__cvta_generic_to_shared(memory)) + slot * 8;
+}
+
+// The blocks of a cluster write into each other's shared memory only once all have started: each says so first, once, and
+// waits for the others where it sends something.
 __device__ __forceinline__ void cluster_started() {
-  if constexpr (CLUSTER > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  if constexpr (CLUSTER > 1) {
+    if (threadIdx.x == 0) {
+#pragma unroll
+      for (int slot = 0; slot < SLOTS; ++slot) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(arrival(slot)) : "memory");
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  }
 }
 
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
 
-// The values that the blocks of a cluster have, each in all of its threads, in the order of the blocks. Between
-// `cluster_started` and this there is no other use of the cluster's barrier; SLOT as above, IS_FIRST for the first use.
+// The values that the blocks of a cluster have, each in all of its threads, in the order of the blocks. Stores say themselves
+// when they have arrived: a barrier would wait for all of a thread's memory first. Between `cluster_started` and this there is
+// no other use of the cluster's barrier; each SLOT is used once, by all of the blocks, IS_FIRST by the first one. So a block
+// that ends has got all that is sent to it.
 template <int SLOT, bool IS_FIRST, typename V> __device__ __forceinline__ const V* of_blocks(V value) {
   static_assert(sizeof(V) % 4 == 0, "whole words");
+  static_assert(SLOT < SLOTS, "there is a barrier for it");
   __shared__ __align__(16) unsigned char memory[CLUSTER * sizeof(V)];
   if constexpr (IS_FIRST) cluster_wait();
+  if (threadIdx.x == 0)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrival(SLOT)), "n"(CLUSTER * sizeof(V)) : "memory");
   if (threadIdx.x < CLUSTER) {
     union { V value; int words[sizeof(V) / 4]; } pun = {value};
     const unsigned here = static_cast<unsigned>(__cvta_generic_to_shared(memory)) + cluster_rank() * sizeof(V);
-    unsigned there;
+    unsigned there, arrived;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(threadIdx.x));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(arrived) : "r"(arrival(SLOT)), "r"(threadIdx.x));
 #pragma unroll
     for (int word = 0; word < static_cast<int>(sizeof(V) / 4); ++word)
-      asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there + 4 * word), "r"(pun.words[word]) : "memory");
+      asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(there + 4 * word),
+                   "r"(pun.words[word]), "r"(arrived) : "memory");
   }
-  asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+  asm volatile(
+      "{\n\t.reg .pred done;\n\tagain: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], 0;\n\t@!done bra again;\n\t}" ::"r"(arrival(SLOT))
+      : "memory");
   return reinterpret_cast<const V*>(memory);
 }
 
@@ -262,6 +300,10 @@ struct Row {
   // goes on to a multiple of 16 bytes.
   template <typename E> __device__ __forceinline__ Vector<E, W> load(const E* from, int column) const {
     return *reinterpret_cast<const Vector<E, W>*>(from + at + column);
+  }
+
+  template <typename E> __device__ __forceinline__ Held<E> load_words(const E* from, int column) const {
+    return *reinterpret_cast<const Held<E>*>(from + at + column);
   }
 
   template <typename E> __device__ __forceinline__ void store(E* to, int column, const Vector<E, W>& vector) const {

@@ -7,9 +7,12 @@
 // LOGARITHMS         1: STATE is `LogSums`
 // LONG               1: the axis is cut into chunks, whose carries are computed first
 // TOTALS             1: the chunks' totals are computed, and nothing else
+// WHOLE              1: every tile is whole, of elements that are there (`scan_columns`)
+// FULL               1: the threads of a row hold nothing but that row (`scan_rows`)
 //
-// `scan_rows`: the last axis (row.cuh). `scan_columns`: another axis; a block walks down TX neighbouring columns, of which it
-// takes PARTS parts of HOLD elements at once, a multiple of 32 parts. `scan_carries`: what is before each chunk.
+// `scan_rows`: the last axis (row.cuh). `scan_columns`: another axis; a block walks down TX neighbouring columns. Its TEAMS teams
+// take turns at tiles, of PARTS parts of HOLD elements of each column: while one exchanges, another one loads and stores. All
+// are powers of two. `scan_carries`: what is before each chunk.
 
 using T = ELEMENT;
 
@@ -42,9 +45,13 @@ template <typename A> struct Greater {
   PLACE place;
   A best;
   static __device__ __forceinline__ Greater neutral() { return {-1, lowest<A>()}; }
-  static __device__ __forceinline__ Greater of(T x, PLACE at) { return {at, static_cast<A>(x)}; }
+  static __device__ __forceinline__ Greater of(T x, PLACE at) {
+    __builtin_assume(at >= 0);
+    return {at, static_cast<A>(x)};
+  }
   __device__ __forceinline__ Greater then(Greater b) const {
-    return b.place >= 0 && (b.best >= best || b.best != b.best) ? b : *this;
+    const bool is_later = (b.place >= 0) & ((b.best >= best) | (b.best != b.best));
+    return {is_later ? b.place : place, is_later ? b.best : best};
   }
   __device__ __forceinline__ A value() const { return best; }
 };
@@ -110,48 +117,55 @@ template <int SPAN, typename S> __device__ __forceinline__ S up_to_lane(S value)
 
 constexpr int WARPS = GROUP > 32 ? GROUP / 32 : 1;
 
-// The vectors' states of a row that a thread has part of: those before each of its vectors, and that of all.
-template <typename S, typename E> __device__ __forceinline__ S states_before(
+// The first column of a thread's vector. A warp's vectors are neighbours: what is before a warp is before all of them.
+__device__ __forceinline__ int column_of(const Row& row, int vector, int chunk) {
+  const int before_warp = GROUP > 32 ? threadIdx.x / 32 * (VECTORS - 1) : 0;
+  return row.column(chunk * VECTORS) + (before_warp + vector) * LANES * W;
+}
+
+// Of a row that a block has part of: what is before a warp, and what is behind all.
+template <typename S> struct Around { S before, all; };
+
+// The same; and `before` is what is before each of a thread's vectors within its warp.
+template <typename S, typename E> __device__ __forceinline__ Around<S> states_before(
     const Row& row, const Vector<E, W> (&held)[VECTORS], const int (&column)[VECTORS], S (&before)[VECTORS]) {
+  S all = S::neutral();
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
     S total = S::neutral();
+    if constexpr (ALIGNED) {
+      if (FULL || row.touches(column[v])) {
+        total = S::of(held[v].at[0], column[v]);
 #pragma unroll
-    for (int lane = 0; lane < W; ++lane)
-      if (ALIGNED ? row.touches(column[v]) : row.holds(column[v] + lane)) total = total.then(S::of(held[v].at[lane], column[v] + lane));
-    before[v] = up_to_lane<LANES>(total);
+        for (int lane = 1; lane < W; ++lane) total = total.then(S::of(held[v].at[lane], column[v] + lane));
+      }
+    } else {
+#pragma unroll
+      for (int lane = 0; lane < W; ++lane)
+        if (row.holds(column[v] + lane)) total = total.then(S::of(held[v].at[lane], column[v] + lane));
+    }
+    total = up_to_lane<LANES>(total);
+    S of_lanes = from_below(total, 1);
+    if (threadIdx.x % LANES == 0) of_lanes = S::neutral();
+    const S of_turn = from_lane<LANES>(total, LANES - 1);
+    before[v] = v > 0 ? all.then(of_lanes) : of_lanes;
+    all = v > 0 ? all.then(of_turn) : of_turn;
   }
-  S all = S::neutral();
   if constexpr (GROUP > 32) {
-    // Warps' totals, turn by turn: before each.
-    __shared__ __align__(16) unsigned char memory[VECTORS * WARPS * sizeof(S)];
+    __shared__ __align__(16) unsigned char memory[WARPS * sizeof(S)];
     S* totals = reinterpret_cast<S*>(memory);
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-#pragma unroll
-    for (int v = 0; v < VECTORS; ++v)
-      if (lane == 31) totals[v * WARPS + warp] = before[v];
+    const int warp = threadIdx.x / 32;
+    if (threadIdx.x % 32 == 31) totals[warp] = all;
     __syncthreads();
-    // Each warp folds what it needs: all of them up to its own.
-#pragma unroll
-    for (int v = 0; v < VECTORS; ++v) {
-      const S of_turn = up_to_lane<32>(lane < WARPS ? totals[v * WARPS + lane] : S::neutral());
-      const S prior = from_lane<32>(of_turn, warp > 0 ? warp - 1 : 0);
-      S of_lanes = from_below(before[v], 1);
-      if (lane == 0) of_lanes = S::neutral();
-      before[v] = all.then(warp > 0 ? prior : S::neutral()).then(of_lanes);
-      all = all.then(from_lane<32>(of_turn, 31));
-    }
+    // Beyond the span the lanes go around.
+    constexpr int SPAN = WARPS > 16 ? 32 : WARPS > 8 ? 16 : WARPS > 4 ? 8 : WARPS > 2 ? 4 : 2;
+    const int lane = threadIdx.x % SPAN;
+    const S of_warps = up_to_lane<SPAN>(lane < WARPS ? totals[lane] : S::neutral());
+    const S prior = from_lane<SPAN>(of_warps, warp > 0 ? warp - 1 : 0);
+    return {warp > 0 ? prior : S::neutral(), from_lane<SPAN>(of_warps, WARPS - 1)};
   } else {
-#pragma unroll
-    for (int v = 0; v < VECTORS; ++v) {
-      S of_lanes = from_below(before[v], 1);
-      if (threadIdx.x % LANES == 0) of_lanes = S::neutral();
-      const S of_turn = from_lane<LANES>(before[v], LANES - 1);
-      before[v] = all.then(of_lanes);
-      all = all.then(of_turn);
-    }
+    return {S::neutral(), all};
   }
-  return all;
 }
 
 // The state before a block of a cluster.
@@ -170,9 +184,12 @@ template <typename S, typename E, typename Result> __device__ __forceinline__ vo
     long long* places, Result result) {
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
-    if (row.touches(column[v])) {
+    if (FULL || row.touches(column[v])) {
       S state = carry.then(before[v]);
       Vector<T, W> out;
+#if PLACED
+      Vector<long long, W> place;
+#endif
       convert_anew(held[v]);
 #pragma unroll
       for (int lane = 0; lane < W; ++lane) {
@@ -180,11 +197,15 @@ template <typename S, typename E, typename Result> __device__ __forceinline__ vo
           state = state.then(S::of(held[v].at[lane], column[v] + lane));
           out.at[lane] = rounded(result(state));
 #if PLACED
-          places[row.at + column[v] + lane] = state.place;
+          place.at[lane] = state.place;
+          if constexpr (!ALIGNED) places[row.at + column[v] + lane] = state.place;
 #endif
         }
       }
       row.store(y, column[v], out);
+#if PLACED
+      if constexpr (ALIGNED) store_vector(places + row.at + column[v], place);
+#endif
     }
   }
 }
@@ -195,22 +216,28 @@ scan_rows(const T* x, T* y, long long* places, State* carries, int columns, long
   // A chunk of a long row is as far from its start as it would be in a cluster of so many blocks.
   const int chunk = LONG ? blockIdx.x % chunks : 0;
   const long long which = LONG ? blockIdx.x / chunks : row_of_group();
-  const Row row(which < rows ? which : rows - 1, columns);
+  // A block's rows may be more than there are, where it has several.
+  const bool exists = GROUP > 32 || which < rows;
+  const Row row(exists ? which : rows - 1, columns);
   Vector<T, W> held[VECTORS];
   int column[VECTORS];
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
-    column[v] = row.column(v + chunk * VECTORS);
-    if (row.touches(column[v])) held[v] = row.load(x, column[v]);
+    column[v] = column_of(row, v, chunk);
+    if (FULL || row.touches(column[v])) held[v] = row.load(x, column[v]);
   }
 #if LOGARITHMS && !LONG
   const float first = to_float(x[row.at]);
   float maximum = -INFINITY;
+  if constexpr (FULL) {
+    maximum = extreme<1, false>(held);
+  } else {
 #pragma unroll
-  for (int v = 0; v < VECTORS; ++v) {
+    for (int v = 0; v < VECTORS; ++v) {
 #pragma unroll
-    for (int lane = 0; lane < W; ++lane)
-      if (ALIGNED ? row.touches(column[v]) : row.holds(column[v] + lane)) maximum = fmaxf(maximum, to_float(held[v].at[lane]));
+      for (int lane = 0; lane < W; ++lane)
+        if (ALIGNED ? row.touches(column[v]) : row.holds(column[v] + lane)) maximum = fmaxf(maximum, to_float(held[v].at[lane]));
+    }
   }
   maximum = over_row<0, true>(maximum, Greatest());
   // Rows of one warp go one way, for they shuffle together.
@@ -223,8 +250,9 @@ scan_rows(const T* x, T* y, long long* places, State* carries, int columns, long
       for (int lane = 0; lane < W; ++lane) powers[v].at[lane] = base.power(to_float(held[v].at[lane]));
     }
     Added<float> before[VECTORS];
-    const auto carry = state_before_block<1, false>(states_before(row, powers, column, before));
-    if (which >= rows) return;
+    const auto around = states_before(row, powers, column, before);
+    const auto carry = state_before_block<1, false>(around.all).then(around.before);
+    if (!exists) return;
     const float from = maximum - base.lost(maximum) * LN2;
     store_states(row, powers, column, carry, before, y, places,
                  [=](Added<float> sum) { return LogSums::log(from, sum.sum); });
@@ -232,28 +260,43 @@ scan_rows(const T* x, T* y, long long* places, State* carries, int columns, long
   }
 #endif
   State before[VECTORS];
-  const State all = states_before(row, held, column, before);
+  const auto around = states_before(row, held, column, before);
 #if LONG
   State carry = State::neutral();
   if constexpr (TOTALS) {
-    if (threadIdx.x == 0) carries[which * chunks + chunk] = all;
+    if (threadIdx.x == 0) carries[which * chunks + chunk] = around.all;
     return;
   }
   carry = carries[which * chunks + chunk];
 #else
-  const State carry = state_before_block<2, !LOGARITHMS>(all);
+  const State carry = state_before_block<2, !LOGARITHMS>(around.all);
 #endif
-  if (which >= rows) return;
-  store_states(row, held, column, carry, before, y, places, [](State state) { return state.value(); });
+  if (!exists) return;
+  store_states(row, held, column, carry.then(around.before), before, y, places, [](State state) { return state.value(); });
 }
 
 #endif
 
 #ifdef TX
 
-constexpr int TILE = PARTS * HOLD;
-// A warp scans the parts of a column: so many a lane.
-constexpr int FOLDED = PARTS / 32;
+constexpr int TILE = PARTS * HOLD, TEAM = TX * PARTS;
+// So many lanes scan the parts of a column, and so many parts a lane.
+constexpr int SPAN = PARTS < 32 ? PARTS : 32, FOLDED = PARTS / SPAN, SCANNING = SPAN * TX;
+static_assert(TEAM % 32 == 0 && SCANNING % 32 == 0, "whole warps");
+
+// The threads of a team wait for each other.
+__device__ __forceinline__ void team_barrier(int team) {
+  if constexpr (TEAMS == 1) __syncthreads();
+  else asm volatile("bar.sync %0, %1;" ::"r"(1 + team), "n"(TEAM) : "memory");
+}
+
+// A team's scanning threads wait until it is their turn, which those of the team before say.
+__device__ __forceinline__ void wait_for_turn(int team) {
+  asm volatile("bar.sync %0, %1;" ::"r"(1 + TEAMS + team), "n"(2 * SCANNING) : "memory");
+}
+__device__ __forceinline__ void pass_turn_to(int team) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(1 + TEAMS + team), "n"(2 * SCANNING) : "memory");
+}
 
 // A run of HOLD elements, of which `many` are there.
 struct Run {
@@ -261,113 +304,139 @@ struct Run {
   int many;
 
   __device__ __forceinline__ void load(const T* from, long long stride, long long left) {
-    many = static_cast<int>(min(max(left, 0ll), static_cast<long long>(HOLD)));
+    many = WHOLE ? HOLD : static_cast<int>(min(max(left, 0ll), static_cast<long long>(HOLD)));
 #pragma unroll
-    for (int element = 0; element < HOLD; ++element)
-      if (element < many) at[element] = from[element * stride];
+    for (int element = 0; element < HOLD; ++element, from += stride)
+      if (element < many) at[element] = *from;
   }
 
   // Negative infinity where there is nothing.
   __device__ __forceinline__ float logarithm(int element) const { return element < many ? to_float(at[element]) : -INFINITY; }
 
   __device__ __forceinline__ State state(PLACE top) const {
-#if LOGARITHMS
-    State state = State::neutral();
-#pragma unroll
-    for (int element = 0; element < HOLD; ++element) state.maximum = fmaxf(state.maximum, logarithm(element));
-    const Base base(state.maximum);
-#pragma unroll
-    for (int element = 0; element < HOLD; ++element) state.sum += base.power(logarithm(element));
-    state.sum *= two_to(-base.lost(state.maximum));
-    return state;
-#else
     State state = State::neutral();
 #pragma unroll
     for (int element = 0; element < HOLD; ++element)
       if (element < many) state = state.then(State::of(at[element], top + element));
     return state;
-#endif
   }
 };
 
-extern "C" __global__ void __launch_bounds__(TX * PARTS, 1024 / (TX * PARTS))
+#if LOGARITHMS
+// A run's powers, measured from its own maximum.
+struct Powers {
+  float maximum, at[HOLD];
+
+  __device__ __forceinline__ explicit Powers(const Run& run) : maximum(-INFINITY) {
+#pragma unroll
+    for (int element = 0; element < HOLD; ++element) maximum = fmaxf(maximum, run.logarithm(element));
+    const Base base(maximum);
+#pragma unroll
+    for (int element = 0; element < HOLD; ++element) at[element] = base.power(run.logarithm(element));
+  }
+
+  __device__ __forceinline__ State state() const {
+    float sum = 0.f;
+#pragma unroll
+    for (int element = 0; element < HOLD; ++element) sum += at[element];
+    return {maximum, sum * two_to(-Base(maximum).lost(maximum))};
+  }
+};
+#endif
+
+extern "C" __global__ void __launch_bounds__(TEAMS * TEAM, 1024 / (TEAMS * TEAM))
 scan_columns(const T* x, T* y, long long* places, State* carries, long long length, long long inner, int chunks) {
-  const int lane = threadIdx.x % TX, part = threadIdx.x / TX;
+  const int team = threadIdx.x / TEAM, thread = threadIdx.x % TEAM, lane = thread % TX, part = thread / TX;
   const unsigned blocks = static_cast<unsigned>((inner + TX - 1) / TX);
   const unsigned chunk = LONG ? blockIdx.x % chunks : 0, block = LONG ? blockIdx.x / chunks : blockIdx.x;
   const long long column = block % blocks * static_cast<long long>(TX) + lane, outer = block / blocks;
-  const bool exists = column < inner;
+  const bool exists = WHOLE || column < inner;
   const long long share = LONG ? ((length + TILE - 1) / TILE + chunks - 1) / chunks * TILE : length;
-  const long long end = exists ? min(length, (chunk + 1) * share) : 0, first = outer * length * inner + column;
+  const long long start = chunk * share, end = min(length, start + share), first = outer * length * inner + column;
   State* of_chunk = carries + (outer * chunks + chunk) * inner + column;
-  State running = LONG && !TOTALS && exists ? *of_chunk : State::neutral();
 
-  // The parts' states, then what is before each; in turns, so that the next ones need not wait for who still reads these.
-  __shared__ __align__(16) unsigned char memory[2 * (PARTS + 1) * (TX + 1) * sizeof(State)];
-  State(*states)[PARTS + 1][TX + 1] = reinterpret_cast<State(*)[PARTS + 1][TX + 1]>(memory);
+  // The parts' states, then what is before each; and what is before the tile whose turn it is.
+  __shared__ __align__(16) unsigned char memory[(TEAMS * PARTS * (TX + 1) + TX) * sizeof(State)];
+  State(*states)[TX + 1] = reinterpret_cast<State(*)[TX + 1]>(memory) + team * PARTS;
+  State* carry = reinterpret_cast<State*>(memory) + TEAMS * PARTS * (TX + 1);
+  // Of the first team, which has the first turn.
+  if (threadIdx.x < TX) carry[lane] = LONG && !TOTALS && exists ? *of_chunk : State::neutral();
 
   Run run, next;
-  next.load(x + first + (chunk * share + part * HOLD) * inner, inner, end - chunk * share - part * HOLD);
-  int turn = 0;
-  for (long long tile = chunk * share; tile < min(length, (chunk + 1) * share); tile += TILE, turn ^= 1) {
-    const long long top = tile + part * HOLD;
+  const long long turn = TEAMS * TILE;
+  long long tile = start + team * TILE, top = tile + part * HOLD, at = first + top * inner;
+  if (tile < end) next.load(x + at, inner, exists ? end - top : 0);
+  for (; tile < end; tile += turn, top += turn, at += turn * inner) {
     run = next;
-    next.load(x + first + (top + TILE) * inner, inner, end - top - TILE);
-    states[turn][part][lane] = run.state(static_cast<PLACE>(top));
-    __syncthreads();
-    if (threadIdx.x < 32 * TX) {
-      const int of_column = threadIdx.x / 32, of_part = threadIdx.x % 32 * FOLDED;
+    if (tile + turn < end) next.load(x + at + turn * inner, inner, exists ? end - top - turn : 0);
+#if LOGARITHMS
+    const Powers powers(run);
+    states[part][lane] = powers.state();
+#else
+    states[part][lane] = run.state(static_cast<PLACE>(top));
+#endif
+    team_barrier(team);
+    if (thread < SCANNING) {
+      const int of_column = thread / SPAN, of_part = thread % SPAN * FOLDED;
       State parts[FOLDED], all = State::neutral();
 #pragma unroll
       for (int at = 0; at < FOLDED; ++at) {
-        parts[at] = states[turn][of_part + at][of_column];
-        all = all.then(parts[at]);
+        parts[at] = states[of_part + at][of_column];
+        all = at > 0 ? all.then(parts[at]) : parts[at];
       }
-      // A lane's last state takes the place of the next lane's first, which has been read.
-      __syncwarp();
-      State before = from_below(up_to_lane<32>(all), 1);
+      all = up_to_lane<SPAN>(all);
+      State before = from_below(all, 1);
       if (of_part == 0) before = State::neutral();
+      if (TEAMS > 1 && tile > start) wait_for_turn(team);
+      const State prior = carry[of_column];
+      __syncwarp();
+      if (thread % SPAN == SPAN - 1) carry[of_column] = prior.then(all);
+      if (TEAMS > 1 && tile + TILE < end) pass_turn_to((team + 1) % TEAMS);
+      before = prior.then(before);
 #pragma unroll
       for (int at = 0; at < FOLDED; ++at) {
+        states[of_part + at][of_column] = before;
         before = before.then(parts[at]);
-        states[turn][of_part + at + 1][of_column] = before;
       }
     }
-    __syncthreads();
-    State state = part > 0 ? running.then(states[turn][part][lane]) : running;
-    running = running.then(states[turn][PARTS][lane]);
+    team_barrier(team);
     if constexpr (TOTALS) continue;
-    T* to = y + first + top * inner;
+    State state = states[part][lane];
+    T* to = y + at;
 #if LOGARITHMS
-    float maximum = state.maximum;
-#pragma unroll
-    for (int element = 0; element < HOLD; ++element) maximum = fmaxf(maximum, run.logarithm(element));
+    const float maximum = fmaxf(state.maximum, powers.maximum);
     if (is_near(fmaxf(state.maximum, run.logarithm(0)), maximum)) {
       const Base base(maximum);
-      float sum = state.sum * base.power(state.maximum);
+      const float prior = state.sum * base.power(state.maximum), factor = base.from(powers.maximum);
       const float from = maximum - base.lost(maximum) * LN2;
+      float sum = 0.f;
 #pragma unroll
-      for (int element = 0; element < HOLD; ++element) {
-        if (element < run.many) {
-          sum += base.power(to_float(run.at[element]));
-          to[element * inner] = rounded(LogSums::log(from, sum));
-        }
+      for (int element = 0; element < HOLD; ++element, to += inner) {
+        sum += powers.at[element];
+        if (element < run.many) *to = rounded(LogSums::log(from, fmaf(sum, factor, prior)));
       }
       continue;
     }
 #endif
-#pragma unroll
-    for (int element = 0; element < HOLD; ++element) {
-      if (element < run.many) {
-        state = state.then(State::of(run.at[element], static_cast<PLACE>(top + element)));
-        to[element * inner] = rounded(state.value());
 #if PLACED
-        places[first + (top + element) * inner] = state.place;
+    long long* place_to = places + at;
+#endif
+#pragma unroll
+    for (int element = 0; element < HOLD; ++element, to += inner) {
+      if (element < run.many) {
+        state = state.then(State::of(run.at[element], static_cast<PLACE>(top) + element));
+        *to = rounded(state.value());
+#if PLACED
+        *place_to = state.place;
+        place_to += inner;
 #endif
       }
     }
   }
-  if (TOTALS && exists && part == 0) *of_chunk = running;
+  if constexpr (TOTALS) {
+    __syncthreads();
+    if (threadIdx.x < TX && exists) *of_chunk = carry[lane];
+  }
 }
 
 #endif

@@ -5,10 +5,10 @@ use tileops_ops::{CheckedCall, DType, OpError};
 
 use crate::gpu::Gpu;
 use crate::ops::Planner;
-use crate::ops::elementwise::maybe;
+use crate::ops::elementwise::{bytes, divisor, maybe};
 use crate::ops::rows::{Rows, blocks, columns_of_kernel, lanes, size};
 use crate::plan::{Arg, Plan, Where};
-use crate::source::{MOMENTS, NARROW, ROW, Source};
+use crate::source::{COPIES, MOMENTS, NARROW, ROW, Source};
 
 pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     ("RmsNormFwdOp", |call, gpu| {
@@ -66,6 +66,12 @@ fn epsilon(dtype: DType) -> f64 {
         DType::BFloat16 => 1.0 / 128.0,
         _ => f64::from(f32::EPSILON),
     }
+}
+
+/// A `Count` of `norm.cu`: a number of rows, and how it divides.
+fn count(rows: i64) -> Arg {
+    let [by, factor, shift] = divisor(u32::try_from(rows).unwrap_or(u32::MAX));
+    bytes([rows as u32, (rows >> 32) as u32, by, factor, shift, 0])
 }
 
 /// The gate: none, the sample's, or an element's through silu.
@@ -134,6 +140,25 @@ impl Norm {
         Norm { weight: Some((name, how)), ..self }
     }
 
+    /// Rows that a warp holds wait for no other warp. Half as wide, vectors may come out even where whole ones do not. With the
+    /// sample's gate, three warps for a row are faster where they have several even vectors each.
+    fn by_warps(&self, rows: i64, dtype: DType, gpu: &Gpu) -> Option<Rows> {
+        const BYTES: i64 = 96;
+        let (whole, bytes) = (lanes(dtype), i64::from(dtype.bits() / 8));
+        let comes_out = |width: i64| self.columns % (32 * width) == 0;
+        let width = if !comes_out(whole) && comes_out(whole / 2) { whole / 2 } else { whole };
+        // Where vectors do not come out, it takes registers to look for a row's end.
+        let elements = if comes_out(width) { 40 } else { 32 };
+        let of_warps = Rows::by_warps(rows, self.columns, width, (elements / width).min(BYTES / (width * bytes)))?;
+        let of_three = self.columns / (96 * width);
+        if self.gate == Gate::OfSample && of_three > 1 && self.columns % (96 * width) == 0 {
+            return Some(of_warps.by_block(of_three));
+        }
+        let is_small = self.columns * bytes < 2048 && rows >= 16 * i64::from(gpu.multiprocessors);
+        // As many rows as can share a sample's scale and shift.
+        Some(of_warps.in_blocks_of(if is_small || self.modulated { 8 } else { 4 }))
+    }
+
     fn plan(&self, call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
         let elements_of = |name| size(call.op(), call.tensor(name)?.numel().get()?);
         let second_rows = match self.second {
@@ -153,6 +178,7 @@ impl Norm {
         let source = source!("norm.cu")
             .with(ROW)
             .with(NARROW)
+            .with(COPIES)
             .with(MOMENTS)
             .element("ELEMENT", dtype)
             .element("RESULT", call.dtype(self.y)?)
@@ -170,6 +196,8 @@ impl Norm {
             )
             .define("WEIGHT", self.weight.map_or(0, |(_, how)| how))
             .define("BIAS", i32::from(self.bias.is_some()))
+            .define("PARTS", i32::from(self.parts > 1))
+            .define("FEW", i32::from(i32::try_from(all).is_ok()))
             .define("MODULATED", i32::from(self.modulated))
             .define("QUANTIZED", i32::from(self.row_scale))
             .define("TWO", i32::from(self.second.is_some()));
@@ -177,17 +205,34 @@ impl Norm {
         let is_gated = matches!(self.gate, Gate::Before | Gate::Behind);
         let is_wide = !is_gated && (self.sum.is_none() || self.centred || self.row_scale);
         let spread = if is_wide { Rows::wide } else { Rows::new };
-        let (source, grid): (Source, Grid) = match spread(all, self.columns, lanes(dtype), 4, gpu) {
+        let of_warps = if self.centred { self.by_warps(all, dtype, gpu) } else { None };
+        let rows = of_warps.or_else(|| spread(all, self.columns, lanes(dtype), 4, gpu));
+        let samples = if self.modulated { size(call.op(), call.int("S")?.get()?)? } else { 1 };
+        let (source, grid): (Source, Grid) = match rows {
             Some(rows) => {
                 // Columns that no vector divides are looked at one by one, and a warp's row of a sum is loaded twice as wide.
                 let takes_more = match () {
                     () if self.row_scale => self.columns % lanes(dtype) != 0,
                     () => self.centred && self.sum.is_some() && rows.is_of_warp(),
                 };
-                // Where no block waits for another's place, weights are waited for together with the row.
-                let is_ahead = rows.is_at_once(gpu);
-                let rows = if takes_more || is_ahead { rows.roomy() } else { rows };
-                let source = rows.define(source).define("FULL", i32::from(rows.is_full()));
+                // Where no block waits for another's place, or one for each, weights are waited for together with the row:
+                // a sample's are in no cache yet.
+                let turns = if self.modulated && !rows.is_within_warp() { 2 } else { 1 };
+                let is_ahead = rows.is_done_in(turns, gpu);
+                let rows = match () {
+                    () if takes_more || is_ahead => rows.roomy(),
+                    () if self.gate == Gate::OfSample => rows.for_threads(896),
+                    () => rows,
+                };
+                // A sample's scale and shift take no registers on their way to shared memory.
+                let is_staged =
+                    self.modulated && !(is_ahead || takes_more) && rows.is_of_warp() && rows.shares_in_blocks(samples);
+                let rows = if is_staged { rows.for_threads(896) } else { rows };
+                let source = rows
+                    .define(source)
+                    .define("STAGED", i32::from(is_staged))
+                    .define("FULL", i32::from(rows.is_full()))
+                    .define("EXACT", i32::from(rows.is_exact()));
                 (source.define("LONG", 0).define("AHEAD", i32::from(is_ahead)), rows.grid(call.op())?)
             }
             None => {
@@ -200,12 +245,13 @@ impl Norm {
                     .define("ALIGNED", i32::from(self.columns % lanes(dtype) == 0))
                     .define("MIN_BLOCKS", 1)
                     .define("FULL", 0)
+                    .define("EXACT", 1)
+                    .define("STAGED", 0)
                     .define("LONG", 1)
                     .define("AHEAD", 0);
                 (source, Grid::row(blocks(call.op(), all)?, 1024))
             }
         };
-        let samples = if self.modulated { size(call.op(), call.int("S")?.get()?)? } else { 1 };
         let named = |name: Option<&'static str>| name.map_or(Arg::Null, Arg::Tensor);
         let modulation = |name| if self.modulated { Arg::Tensor(name) } else { Arg::Null };
         let arguments = vec![
@@ -222,8 +268,8 @@ impl Norm {
             Arg::I32(columns_of_kernel(call.op(), self.columns)?),
             Arg::I64(self.rows),
             Arg::F32(self.eps as f32),
-            Arg::I64(samples),
-            Arg::I64(self.parts),
+            count(samples),
+            count(self.parts),
             named(self.second.map(|(name, _)| name)),
             named(self.second.map(|(_, weight)| weight)),
             named(self.second.map(|(name, _)| name)),

@@ -134,6 +134,23 @@ impl Rows {
         })
     }
 
+    /// A warp for each row, `in_block` rows a block.
+    pub(crate) fn in_blocks_of(self, in_block: i64) -> Self {
+        Rows { in_block, ..self }
+    }
+
+    /// With registers for `threads` threads of a multiprocessor at once.
+    pub(crate) fn for_threads(self, threads: i64) -> Self {
+        Rows { threads_at_once: threads, ..self }
+    }
+
+    /// Each row held by one block, whose threads hold `vectors` vectors.
+    pub(crate) fn by_block(self, vectors: i64) -> Self {
+        let needed = vectors_of_row(self.columns, self.lanes);
+        let group = ((needed + vectors - 1) / vectors + 31) / 32 * 32;
+        Rows { vectors, group, in_block: 1, cluster: 1, ..self }
+    }
+
     /// Rows of any length, cut into chunks of a block each; and how many chunks there are.
     pub(crate) fn chunked(rows: i64, columns: i64, lanes: i64) -> (Self, i64) {
         let (vectors, group) = (4, 512);
@@ -169,9 +186,36 @@ impl Rows {
         (self.vectors * self.group * self.in_block * 16) as u32
     }
 
+    /// The same with so many vectors a thread, where a block has a row, or a part of it, and can have the threads for that.
+    pub(crate) fn holding(self, vectors: i64) -> Self {
+        let of_block = (vectors_of_row(self.columns, self.lanes) + self.cluster - 1) / self.cluster;
+        let group = ((of_block + vectors - 1) / vectors + 31) / 32 * 32;
+        if self.group > 32 && group > 32 && group <= 1024 { Rows { vectors, group, ..self } } else { self }
+    }
+
+    /// Whether there are no more blocks than multiprocessors, each with a whole row.
+    pub(crate) fn is_few(&self, gpu: &Gpu) -> bool {
+        self.cluster == 1 && self.blocks() <= i64::from(gpu.multiprocessors)
+    }
+
+    /// How many elements a thread holds.
+    pub(crate) fn elements_of_thread(&self) -> i64 {
+        self.vectors * self.lanes
+    }
+
     /// Whether the threads of a row hold no vectors beyond it.
     pub(crate) fn is_full(&self) -> bool {
         self.columns == self.lanes * self.vectors * self.group * self.cluster
+    }
+
+    /// Whether blocks have no rows beyond the last one.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.rows % self.in_block == 0
+    }
+
+    /// Whether each block has whole rows, all of which share what each `count` neighbouring rows do.
+    pub(crate) fn shares_in_blocks(&self, count: i64) -> bool {
+        self.cluster == 1 && self.is_full() && self.is_exact() && count % self.in_block == 0
     }
 
     /// Whether a whole warp has a row.
@@ -179,9 +223,14 @@ impl Rows {
         self.group == 32
     }
 
-    /// Whether there is a multiprocessor for each block, and so 128 registers for each of its threads.
-    pub(crate) fn is_at_once(&self, gpu: &Gpu) -> bool {
-        self.blocks() <= i64::from(gpu.multiprocessors) && self.group * self.in_block <= 512
+    /// Whether a row is a part of a block.
+    pub(crate) fn is_within_warp(&self) -> bool {
+        self.group <= 32
+    }
+
+    /// Whether the card has no more than so many turns of blocks to do, with 128 registers for each of their threads.
+    pub(crate) fn is_done_in(&self, turns: i64, gpu: &Gpu) -> bool {
+        self.blocks() <= i64::from(gpu.multiprocessors) * turns * (512 / (self.group * self.in_block))
     }
 
     fn blocks(&self) -> i64 {

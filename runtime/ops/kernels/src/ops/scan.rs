@@ -20,6 +20,10 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
 /// What a state of `scan.cu` takes at most, in bytes: it asserts so.
 const STATE_BYTES: i64 = 16;
 
+/// Threads of a block that walks down columns, and how many teams they are at most: smaller ones wait for fewer.
+const THREADS: i64 = 1024;
+const MOST_TEAMS: i64 = 4;
+
 fn is_whole(call: &CheckedCall) -> Result<bool, OpError> {
     Ok(matches!(call.dtype("x")?, DType::Int32 | DType::Int64))
 }
@@ -76,7 +80,19 @@ fn scan(call: &CheckedCall, gpu: &Gpu, state: &'static str) -> Result<Plan, OpEr
                 Arg::I32(chunks as i32),
             ]
         };
-        let rows = rows.roomy();
+        let is_logarithms = state == "LogSums";
+        let holds_few = rows.elements_of_thread() <= 4 * lanes(dtype);
+        let rows = match () {
+            () if chunks == 1 && rows.is_few(gpu) => rows.holding(1),
+            () if is_logarithms && holds_few => rows.holding(4),
+            () => rows,
+        };
+        let rows = match () {
+            () if is_logarithms && holds_few => rows.for_threads(768),
+            () if !is_logarithms && !placed && rows.elements_of_thread() <= 32 => rows,
+            () => rows.roomy(),
+        };
+        let source = source.define("FULL", i32::from(rows.is_full()));
         let mut grid = rows.grid(op)?;
         grid.blocks.0 = blocks(op, i64::from(grid.blocks.0) * chunks)?;
         return launches(Plan::new(), rows.define(source), "scan_rows", grid, chunks, &arguments);
@@ -90,12 +106,15 @@ fn scan(call: &CheckedCall, gpu: &Gpu, state: &'static str) -> Result<Plan, OpEr
         across /= 2;
     }
     let hold = power((axis.length + 31) / 32).min(8);
-    let parts = (1024 / across).min(256).min(power((axis.length + hold - 1) / hold)).max(32);
-    // Few columns of many elements are cut into chunks.
+    let parts = (THREADS / MOST_TEAMS / across).min(power((axis.length + hold - 1) / hold)).max(128 / across);
     let tiles = (axis.length + parts * hold - 1) / (parts * hold);
-    let chunks = (multiprocessors / strips(across)).min(tiles / 4).max(1);
-    let grid = Grid::row(blocks(op, strips(across) * chunks)?, (across * parts) as u32);
+    let teams = power(tiles).min(MOST_TEAMS);
+    // Few columns of many elements are cut into chunks.
+    let chunks = (multiprocessors / strips(across)).min(tiles / (4 * teams)).max(1);
+    let grid = Grid::row(blocks(op, strips(across) * chunks)?, (across * parts * teams) as u32);
     let source = source.define("WIDTH", 1).define("TX", across).define("PARTS", parts).define("HOLD", hold);
+    let is_whole = axis.inner % across == 0 && axis.length % (parts * hold) == 0;
+    let source = source.define("TEAMS", teams).define("WHOLE", i32::from(is_whole));
     let arguments = |carries: Arg| {
         vec![
             Arg::Tensor("x"),
