@@ -127,6 +127,12 @@ impl Kernel {
         self.function.set_attribute(attribute, bytes).doing(format!("giving `{}` shared memory", self.name))
     }
 
+    /// Allows clusters of more than the 8 blocks that any GPU with clusters runs.
+    pub fn allow_large_clusters(&self) -> Result<(), DeviceError> {
+        let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+        self.function.set_attribute(attribute, 1).doing(format!("giving `{}` large clusters", self.name))
+    }
+
     /// How many blocks of `threads` threads with `shared_bytes` fit a multiprocessor at once.
     pub fn occupancy(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
         self.function

@@ -172,6 +172,9 @@ impl Cuda {
             }
         };
         let kernel = module.kernel(name)?;
+        if source.defines.contains(&("CLUSTER", "16".to_owned())) {
+            kernel.allow_large_clusters()?;
+        }
         lock(&self.0.kernels).insert((text, name), kernel.clone());
         Ok(kernel)
     }

@@ -14,15 +14,31 @@
 
 using T = ELEMENT;
 
-// x normalized, and dy weighed.
-struct Element {
-  float h, g;
-  __device__ __forceinline__ Element(T x, T dy, T weight, float mean, float rstd)
-      : h((to_float(x) - mean) * rstd), g(to_float(dy) * to_float(weight)) {}
+// What is known of a row: `shift` is -mean * rstd.
+struct Statistics {
+  float mean, rstd, shift;
+  __device__ __forceinline__ Statistics(float mean = 0.f, float rstd = 0.f) : mean(mean), rstd(rstd), shift(-mean * rstd) {}
 };
 
-__device__ __forceinline__ T gradient(float h, float g, float2 means, float rstd) {
-  return from_float<T>(rstd * (g - means.x - h * means.y));
+// x normalized, and dy weighed. Narrow elements are normalized by one instruction; what the mean cancels of others is exact.
+struct Element {
+  float h, g;
+  __device__ __forceinline__ Element(float x, float dy, float weight, const Statistics& of)
+      : h(!CENTRED ? x * of.rstd : sizeof(T) < 4 ? fmaf(x, of.rstd, of.shift) : (x - of.mean) * of.rstd), g(dy * weight) {}
+};
+
+// What a row's sums take from each element's gradient.
+__device__ __forceinline__ float2 taken_of_row(float2 sums, float one_of_columns, float rstd) {
+  return {-sums.x * one_of_columns * rstd, -sums.y * one_of_columns * rstd};
+}
+
+__device__ __forceinline__ T gradient(float h, float g, float2 taken, float rstd) {
+  return from_float<T>(fmaf(g, rstd, CENTRED ? fmaf(h, taken.y, taken.x) : h * taken.y));
+}
+
+template <typename To> __device__ __forceinline__ To converted(const Vector<T, W>& from) {
+  if constexpr (sizeof(To) == sizeof(from)) return from;
+  else return to_floats(from);
 }
 
 struct Both {
@@ -36,27 +52,39 @@ extern "C" __global__ void __launch_bounds__(GROUP * ROWS, MIN_BLOCKS)
 norm_backward(const T* dy, const T* x, const T* weight, const float* means, const float* rstds, T* dx,
               float* sums_of_weight, float* sums_of_bias, int columns, long long rows) {
   __shared__ float2 of_warps[2][TOGETHER][GROUP / 32];  // for groups of several warps
-  Vector<T, W> weights[VECTORS];
+  constexpr int THREADS = GROUP * ROWS;
+  // In single precision where a thread has the registers.
+  constexpr bool IS_WIDE = VECTORS * W * (CENTRED ? 2 : 1) > 112 || THREADS * MIN_BLOCKS > 512;
+  using Weights = typename Choose<IS_WIDE, Vector<T, W>, Vector<float, W>>::Type;
+  Weights weights[VECTORS];
+  const float one_of_columns = 1.f / columns;
   Vector<float, W> of_weight[VECTORS] = {}, of_bias[VECTORS] = {};
   const int mine = threadIdx.x % GROUP * W;
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
     const int column = mine + v * GROUP * W;
-    if (column < columns) weights[v] = *reinterpret_cast<const Vector<T, W>*>(weight + column);
+    if (column < columns) {
+      const auto given = *reinterpret_cast<const Vector<T, W>*>(weight + column);
+      weights[v] = converted<Weights>(given);
+    }
   }
+  // A group's threads have columns for all of their vectors but the last.
+  const auto is_there = [&](int v) { return v < VECTORS - 1 || mine + v * GROUP * W < columns; };
   // Rows go to shared memory several stages ahead; a thread waits for what it copied itself, and reads that alone.
   extern __shared__ __align__(16) unsigned char memory[];
   Vector<T, W>* const stages = reinterpret_cast<Vector<T, W>*>(memory) + threadIdx.x;
-  constexpr int THREADS = GROUP * ROWS, OF_TENSOR = TOGETHER * VECTORS * THREADS, OF_STAGE = 2 * OF_TENSOR;
-  // What is computed for the sums is held for the gradient where a thread has the registers.
-  constexpr bool IS_HELD = TOGETHER * VECTORS * W <= 16 && THREADS * MIN_BLOCKS <= 512;
+  constexpr int OF_TENSOR = TOGETHER * VECTORS * THREADS, OF_STAGE = 2 * OF_TENSOR;
+  // What is computed for the sums of so many vectors is held for the gradient; the others are read again. A warp with a row of
+  // its own reads so many before it waits for its lanes, so that few registers are taken.
+  constexpr int OF_HELD = TOGETHER * VECTORS * W <= 16 && THREADS * MIN_BLOCKS <= 512 ? VECTORS : GROUP == 32 ? 1 : 0;
+  constexpr int AT_A_TIME = 3;
   const auto request = [&](long long first, int stage) {
 #pragma unroll
     for (int r = 0; r < TOGETHER; ++r) {
 #pragma unroll
       for (int v = 0; v < VECTORS; ++v) {
         const int column = mine + v * GROUP * W;
-        if (first + r < rows && column < columns) {
+        if (first + r < rows && is_there(v)) {
           Vector<T, W>* const to = stages + stage * OF_STAGE + (r * VECTORS + v) * THREADS;
           copy_vector(to, dy + (first + r) * columns + column);
           copy_vector(to + OF_TENSOR, x + (first + r) * columns + column);
@@ -68,8 +96,9 @@ norm_backward(const T* dy, const T* x, const T* weight, const float* means, cons
   const long long step = static_cast<long long>(gridDim.x) * (ROWS * TOGETHER);
   long long first = (static_cast<long long>(blockIdx.x) * ROWS + threadIdx.x / GROUP) * TOGETHER;
   for (int ahead = 0; ahead < STAGES - 1; ++ahead) request(first + ahead * step, ahead);
-  // A row's statistics are loaded a turn ahead.
-  float mean[TOGETHER], rstd[TOGETHER], next_mean[TOGETHER], next_rstd[TOGETHER];
+  // A row's statistics are loaded a turn ahead, and before that turn's rows are requested: behind these they would come late.
+  Statistics of[TOGETHER];
+  float next_mean[TOGETHER], next_rstd[TOGETHER];
   const auto load_statistics = [&](long long first) {
 #pragma unroll
     for (int r = 0; r < TOGETHER; ++r) {
@@ -80,10 +109,11 @@ norm_backward(const T* dy, const T* x, const T* weight, const float* means, cons
   load_statistics(first);
   int slot = 0;
   for (int stage = 0; first < rows; first += step, slot ^= 1, stage = stage + 1 < STAGES ? stage + 1 : 0) {
-    request(first + (STAGES - 1) * step, stage > 0 ? stage - 1 : STAGES - 1);
 #pragma unroll
-    for (int r = 0; r < TOGETHER; ++r) mean[r] = next_mean[r], rstd[r] = next_rstd[r];
+    for (int r = 0; r < TOGETHER; ++r) of[r] = Statistics(next_mean[r], next_rstd[r]);
     load_statistics(first + step);
+    __syncwarp();  // or the compiler puts the loads behind the copies
+    request(first + (STAGES - 1) * step, stage > 0 ? stage - 1 : STAGES - 1);
     copy_wait<STAGES - 1>();
     // Several rows at a time: one barrier serves all.
     float hs[TOGETHER][VECTORS][W], gs[TOGETHER][VECTORS][W];
@@ -93,20 +123,21 @@ norm_backward(const T* dy, const T* x, const T* weight, const float* means, cons
       float2 sums = Both::neutral();
 #pragma unroll
       for (int v = 0; v < VECTORS; ++v) {
-        if (first + r < rows && mine + v * GROUP * W < columns) {
+        if (GROUP == 32 && v > 0 && v % AT_A_TIME == 0) __syncwarp();
+        if ((r == 0 || first + r < rows) && is_there(v)) {
           const Vector<T, W>* const from = stages + stage * OF_STAGE + (r * VECTORS + v) * THREADS;
-          const auto dys = from[0], xs = from[OF_TENSOR];
+          const auto dys = to_floats(copied_vector(from)), xs = to_floats(copied_vector(from + OF_TENSOR));
+          const auto ws = to_floats(weights[v]);
 #pragma unroll
           for (int lane = 0; lane < W; ++lane) {
-            const Element e(xs.at[lane], dys.at[lane], weights[v].at[lane], mean[r], rstd[r]);
-            const float gradient_of = to_float(dys.at[lane]);
+            const Element e(xs.at[lane], dys.at[lane], ws.at[lane], of[r]);
             if constexpr (CENTRED) {
               sums.x += e.g;
-              of_bias[v].at[lane] += gradient_of;
+              of_bias[v].at[lane] += dys.at[lane];
             }
             sums.y = fmaf(e.g, e.h, sums.y);
-            of_weight[v].at[lane] = fmaf(gradient_of, e.h, of_weight[v].at[lane]);
-            if constexpr (IS_HELD) hs[r][v][lane] = e.h, gs[r][v][lane] = e.g;
+            of_weight[v].at[lane] = fmaf(dys.at[lane], e.h, of_weight[v].at[lane]);
+            if (v < OF_HELD) hs[r][v][lane] = e.h, gs[r][v][lane] = e.g;
           }
         }
       }
@@ -117,6 +148,7 @@ norm_backward(const T* dy, const T* x, const T* weight, const float* means, cons
     }
     // Two slots: a warp is at most one turn ahead of another.
     if constexpr (GROUP > 32) __syncthreads();
+    else if constexpr (OF_HELD < VECTORS) __syncwarp();  // so that what is read again takes no registers until then
 #pragma unroll
     for (int r = 0; r < TOGETHER; ++r) {
       float2 sums = of_rows[r];
@@ -125,22 +157,23 @@ norm_backward(const T* dy, const T* x, const T* weight, const float* means, cons
 #pragma unroll
         for (int warp = 0; warp < GROUP / 32; ++warp) sums = Both()(sums, of_warps[slot][r][warp]);
       }
-      const float2 of_row = {sums.x / columns, sums.y / columns};
+      const float2 taken = taken_of_row(sums, one_of_columns, of[r].rstd);
 #pragma unroll
       for (int v = 0; v < VECTORS; ++v) {
         const int column = mine + v * GROUP * W;
-        if (first + r < rows && column < columns) {
+        if ((r == 0 || first + r < rows) && is_there(v)) {
           Vector<T, W> out;
-          if constexpr (IS_HELD) {
+          if (v < OF_HELD) {
 #pragma unroll
-            for (int lane = 0; lane < W; ++lane) out.at[lane] = gradient(hs[r][v][lane], gs[r][v][lane], of_row, rstd[r]);
+            for (int lane = 0; lane < W; ++lane) out.at[lane] = gradient(hs[r][v][lane], gs[r][v][lane], taken, of[r].rstd);
           } else {
             const Vector<T, W>* const from = stages + stage * OF_STAGE + (r * VECTORS + v) * THREADS;
-            const auto dys = from[0], xs = from[OF_TENSOR];
+            const auto dys = to_floats(copied_vector(from)), xs = to_floats(copied_vector(from + OF_TENSOR));
+            const auto ws = to_floats(weights[v]);
 #pragma unroll
             for (int lane = 0; lane < W; ++lane) {
-              const Element e(xs.at[lane], dys.at[lane], weights[v].at[lane], mean[r], rstd[r]);
-              out.at[lane] = gradient(e.h, e.g, of_row, rstd[r]);
+              const Element e(xs.at[lane], dys.at[lane], ws.at[lane], of[r]);
+              out.at[lane] = gradient(e.h, e.g, taken, of[r].rstd);
             }
           }
           store_vector(dx + (first + r) * columns + column, out);
@@ -188,9 +221,17 @@ join_columns(const float* first, const float* second, T* of_first, T* of_second,
   const bool is_second = blockIdx.x >= blocks;
   const float* from = is_second ? second : first;
   float sum = 0.f;
-  if (column < columns)
-#pragma unroll 8
-    for (int part = threadIdx.y; part < parts; part += 32) sum += from[static_cast<long long>(part) * columns + column];
+  // Eight parts at a time are on their way, also of fewer.
+  if (column < columns) {
+    for (int part = threadIdx.y; part < parts; part += 8 * 32) {
+      float taken[8];
+#pragma unroll
+      for (int more = 0; more < 8; ++more)
+        taken[more] = part + more * 32 < parts ? from[static_cast<long long>(part + more * 32) * columns + column] : 0.f;
+#pragma unroll
+      for (int more = 0; more < 8; ++more) sum += taken[more];
+    }
+  }
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   sum = over_lanes<32>(sums[threadIdx.x][threadIdx.y], Sum());
@@ -205,17 +246,19 @@ extern "C" __global__ void __launch_bounds__(1024)
 gradient_of_rows(const T* dy, const T* x, const T* weight, const float* means, const float* rstds, T* dx,
                  long long columns) {
   const long long row = blockIdx.x, start = row * columns;
-  const float mean = CENTRED ? means[row] : 0.f, rstd = rstds[row];
+  const Statistics of(CENTRED ? means[row] : 0.f, rstds[row]);
+  const auto element = [&](long long column) {
+    return Element(to_float(x[start + column]), to_float(dy[start + column]), to_float(weight[column]), of);
+  };
   float2 sums = Both::neutral();
   for (long long column = threadIdx.x; column < columns; column += 1024) {
-    const Element e(x[start + column], dy[start + column], weight[column], mean, rstd);
+    const Element e = element(column);
     sums = Both()(sums, {CENTRED ? e.g : 0.f, e.g * e.h});
   }
-  sums = over_block<1024, 0>(sums, Both());
-  const float2 of_row = {sums.x / columns, sums.y / columns};
+  const float2 taken = taken_of_row(over_block<1024, 0>(sums, Both()), 1.f / columns, of.rstd);
   for (long long column = threadIdx.x; column < columns; column += 1024) {
-    const Element e(x[start + column], dy[start + column], weight[column], mean, rstd);
-    dx[start + column] = gradient(e.h, e.g, of_row, rstd);
+    const Element e = element(column);
+    dx[start + column] = gradient(e.h, e.g, taken, of.rstd);
   }
 }
 

@@ -49,13 +49,14 @@ struct Taken {
   }
 };
 
-// The share of the batch's statistics in the running ones; the variance's is that of a sample.
-__device__ __forceinline__ void run_on(float* mean, float* variance, long long channel, float momentum, float of_batch,
-                                       float variance_of_batch, float count) {
-  mean[channel] = fmaf(momentum, of_batch - mean[channel], mean[channel]);
-  const float unbiased = variance_of_batch * (count / (count - 1.f));
-  variance[channel] = fmaf(momentum, unbiased - variance[channel], variance[channel]);
-}
+// A channel's running mean and variance, and the share of the batch's in them; the variance's is that of a sample.
+struct Running {
+  float mean, variance;
+  __device__ __forceinline__ void run_on(float momentum, float of_batch, float variance_of_batch, float count) {
+    mean = fmaf(momentum, of_batch - mean, mean);
+    variance = fmaf(momentum, variance_of_batch * (count / (count - 1.f)) - variance, variance);
+  }
+};
 
 #if defined(VECTORS)
 
@@ -131,34 +132,52 @@ normalize_groups(const T* x, T* y, const A* weight, const A* bias, float* runnin
   const float count = static_cast<float>(static_cast<long long>(segments) * length);
   // The whole share is under way at once. A thread waits for the parts that it copied itself, one after the other.
   constexpr int PARTS = 4;
-  const unsigned of_part = (last - first + GROUP * PARTS - 1) / (GROUP * PARTS) * GROUP;
+  const unsigned of_part = first < last ? (last - first + GROUP * PARTS - 1) / (GROUP * PARTS) * GROUP : 0;
+  const auto start_of = [&](int part) { return first + part * of_part + threadIdx.x; };
+  const auto end_of = [&](int part) { return min(last, first + (part + 1) * of_part); };
 #pragma unroll
   for (int part = 0; part < PARTS; ++part) {
-    const unsigned start = first + part * of_part, end = min(last, start + of_part);
-    for (unsigned index = start + threadIdx.x; index < end; index += GROUP) copy_vector(held + index - first, from + of_group.place(index));
+#pragma unroll 4
+    for (unsigned index = start_of(part); index < end_of(part); index += GROUP)
+      copy_vector(held + index - first, from + of_group.place(index));
     copy_commit();
   }
+  // What the group is weighed by comes along with it, of the share's segments behind what is held; and so do its running
+  // statistics, which one thread goes on with: read at the end, they would hold up the block.
+  const Affine affine = {weight, bias};
+  const long long channel = static_cast<long long>(which % kinds) * channels;
+  const unsigned segment = of_group.segment_of(first);
+  float2* const of_segments = reinterpret_cast<float2*>(memory + (share * sizeof(Vector<T, W>) + 15) / 16 * 16);
+  float2 of = {1.f, 0.f};
+  if constexpr (BY_SEGMENT) {
+    if (first < last)
+      for (unsigned s = segment + threadIdx.x; s <= of_group.segment_of(last - 1); s += GROUP)
+        of_segments[s - segment] = affine.of(channel + s);
+  } else {
+    of = affine.of(channel);
+  }
+  const bool runs_on = running_mean && rank == 0 && threadIdx.x == 0;
+  Running running = {};
+  if (runs_on) running = {running_mean[channel], running_var[channel]};
   Taken taken;
 #pragma unroll
   for (int part = 0; part < PARTS; ++part) {
     copy_wait_of(PARTS - 1 - part);
-    const unsigned start = first + part * of_part, end = min(last, start + of_part);
-    if (part == 0 && start + threadIdx.x < end) taken.begin(held[threadIdx.x]);
+    if (part == 0 && first + threadIdx.x < last) taken.begin(copied_vector(held + threadIdx.x));
 #pragma unroll 4
-    for (unsigned index = start + threadIdx.x; index < end; index += GROUP) taken.take(held[index - first]);
+    for (unsigned index = start_of(part); index < end_of(part); index += GROUP) taken.take(copied_vector(held + index - first));
   }
   const Moments moments = over_cluster<0, true>(over_block<GROUP, 0>(taken.moments(), Pooled()), Pooled());
   const float mean = moments.mean, variance = moments.squares / count;
   const float factor = rsqrtf(variance + eps);
-  const Affine affine = {weight, bias};
-  const long long channel = static_cast<long long>(which % kinds) * channels;
-  if (running_mean && rank == 0 && threadIdx.x == 0)
-    run_on(running_mean, running_var, channel, momentum, mean, variance, count);
-  float2 of = affine.of(channel);
+  if (runs_on) {
+    running.run_on(momentum, mean, variance, count);
+    running_mean[channel] = running.mean, running_var[channel] = running.variance;
+  }
 #pragma unroll 4
   for (unsigned index = first + threadIdx.x; index < last; index += GROUP) {
-    if constexpr (BY_SEGMENT) of = affine.of(channel + of_group.segment_of(index));
-    normalized(held[index - first], to + of_group.place(index), mean, of.x * factor, of.y);
+    if constexpr (BY_SEGMENT) of = of_segments[of_group.segment_of(index) - segment];
+    normalized(copied_vector(held + index - first), to + of_group.place(index), mean, of.x * factor, of.y);
   }
 }
 
@@ -191,7 +210,10 @@ extern "C" __global__ void __launch_bounds__(256)
 update_running(float* running_mean, float* running_var, const float* means, const float* variances, int channels,
                float momentum, float count) {
   const int channel = blockIdx.x * 256 + threadIdx.x;
-  if (channel < channels) run_on(running_mean, running_var, channel, momentum, means[channel], variances[channel], count);
+  if (channel >= channels) return;
+  Running running = {running_mean[channel], running_var[channel]};
+  running.run_on(momentum, means[channel], variances[channel], count);
+  running_mean[channel] = running.mean, running_var[channel] = running.variance;
 }
 
 #endif

@@ -17,11 +17,11 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
 /// The most threads of a block.
 const MOST: i64 = 512;
 
-/// Rows of a block that takes a warp each.
-const WARPS: i64 = 8;
+/// Rows of a block that takes a warp each: where registers are few enough and rows enough for all multiprocessors, and otherwise.
+const WARPS: (i64, i64) = (16, 8);
 
-/// Threads of a multiprocessor, at 128 registers each, so that the blocks and their sums are few; and at 72.
-const RESIDENT: (i64, i64) = (512, 896);
+/// Threads of a multiprocessor, at 128 registers each, so that the blocks and their sums are few; at 72; and at 255.
+const RESIDENT: (i64, i64, i64) = (512, 896, 256);
 
 /// Shared memory of a multiprocessor that rows on their way take.
 const SHARED_BYTES: i64 = 192 << 10;
@@ -45,10 +45,15 @@ fn backward(call: &CheckedCall, gpu: &Gpu, centred: bool) -> Result<Plan, OpErro
     let (dy, x, weight, rstd) = (Arg::Tensor("dy"), Arg::Tensor("x"), Arg::Tensor("weight"), Arg::Tensor("rstd"));
     let (dx, of_weight) = (Arg::Tensor("dx"), Arg::Tensor("dweight"));
     let needed = columns / width;
-    // A lane holds sums of 32 columns of the weight, or of 24 where the bias has as many more.
+    // A lane holds sums of 32 columns of the weight, or of 56 of it and the bias; more than 48 sums take twice the registers.
     let of_warp = (needed + 31) / 32;
+    let of_lane = of_warp * width;
+    let is_wide = centred && of_lane > 24;
+    let is_many = rows >= WARPS.0 * i64::from(gpu.multiprocessors);
     let (vectors, group, in_block) = match () {
-        () if of_warp * width <= if centred { 24 } else { 32 } => (of_warp, 32, WARPS),
+        () if of_lane <= if centred { 56 } else { 32 } => {
+            (of_warp, 32, if is_many && !is_wide { WARPS.0 } else { WARPS.1 })
+        }
         () if needed <= 256 => (1, (needed + 31) / 32 * 32, 1),
         () => (2, ((needed + 1) / 2 + 31) / 32 * 32, 1),
     };
@@ -67,8 +72,13 @@ fn backward(call: &CheckedCall, gpu: &Gpu, centred: bool) -> Result<Plan, OpErro
     // Rows whose vectors a thread holds at once: two vectors of each tensor.
     let together = if in_block > 1 { 1 } else { 2 / vectors };
     let threads = group * in_block;
-    // What a block's warps wait for each other with, more blocks hide: a mean takes more of it.
-    let resident = if centred && in_block == 1 { RESIDENT.1 } else { RESIDENT.0 };
+    // What a block's warps wait for each other with, more blocks hide: a mean takes more of it. Two vectors of eight elements
+    // have no room in so few registers.
+    let resident = match () {
+        () if in_block > 1 && is_wide => RESIDENT.2,
+        () if centred && in_block == 1 && vectors * width <= 8 => RESIDENT.1,
+        () => RESIDENT.0,
+    };
     let at_once = (resident / threads).max(1);
     let stage = 2 * together * vectors * threads * width * i64::from(dtype.bits()) / 8;
     let stages = (SHARED_BYTES / (at_once * stage)).clamp(2, 4);

@@ -49,8 +49,14 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
 /// different stages keep its memory busy.
 const SHARED_OF_SEVERAL: [i64; 3] = [55 << 10, 74 << 10, 112 << 10];
 
-/// Threads of a block.
-const GROUP: i64 = 256;
+/// Threads of a block with so much shared memory: few where many blocks run at once on a multiprocessor.
+fn threads_of(shared: u32) -> i64 {
+    match i64::from(shared) {
+        ..=0x8400 => 128,
+        bytes if bytes <= SHARED_OF_SEVERAL[0] => 256,
+        _ => 512,
+    }
+}
 
 /// The extents of x.
 #[derive(Debug, Clone, Copy)]
@@ -170,13 +176,24 @@ impl Layout {
     /// How many blocks share a group, and the shared memory of each; nothing where the groups are too long to be held.
     fn held(&self, bytes: i64, width: i64, gpu: &Gpu) -> Option<(i64, u32)> {
         let vectors = self.segments * self.length / width;
-        let of_block = |cluster: i64| (vectors + cluster - 1) / cluster * width * bytes;
+        let of_block = |cluster: i64| {
+            let share = (vectors + cluster - 1) / cluster;
+            // A share touches a segment more than it holds, and one more where it starts within one.
+            let weighed = if self.channel_step == 0 { 0 } else { share / (self.length / width) + 2 };
+            (share * width * bytes + 15) / 16 * 16 + weighed * 8
+        };
         let at_most = |limit: i64| [1, 2, 4, 8].into_iter().find(|&cluster| of_block(cluster) <= limit);
-        let mut cluster =
-            SHARED_OF_SEVERAL.into_iter().find_map(at_most).or_else(|| at_most(i64::from(gpu.shared_bytes) - 1024))?;
+        let limit = i64::from(gpu.shared_bytes) - 1024;
+        let mut cluster = SHARED_OF_SEVERAL.into_iter().find_map(at_most).or_else(|| at_most(limit))?;
         // Few groups: more blocks each.
-        while cluster < 8 && self.groups * cluster < i64::from(gpu.multiprocessors) && of_block(cluster) > 8 << 10 {
+        let multiprocessors = i64::from(gpu.multiprocessors);
+        while cluster < 8 && self.groups * cluster < multiprocessors && of_block(cluster) > 8 << 10 {
             cluster *= 2;
+        }
+        // Or smaller ones, which are there at once.
+        let is_large = |cluster| of_block(cluster) > SHARED_OF_SEVERAL[0];
+        if gpu.architecture == "sm_90a" && is_large(8) && !is_large(16) {
+            cluster = 16;
         }
         Some((cluster, of_block(cluster) as u32))
     }
@@ -217,8 +234,9 @@ impl Layout {
         }
         let (short, held) = (elements < 1 << 31, self.held(i64::from(dtype.bits()) / 8, width, gpu));
         if let (true, Some((cluster, shared))) = (short, held) {
+            let threads = threads_of(shared);
             let source = source(call, width)?
-                .define("GROUP", GROUP)
+                .define("GROUP", threads)
                 .define("CLUSTER", cluster)
                 .define("NEIGHBOURS", i32::from(self.is_of_neighbours()))
                 .define("BY_SEGMENT", i32::from(self.channel_step != 0));
@@ -240,7 +258,7 @@ impl Layout {
                 Arg::F32(call.float("eps")? as f32),
                 Arg::F32(momentum),
             ];
-            let grid = Grid::row(blocks(call.op(), self.groups * cluster)?, GROUP as u32).shared(shared);
+            let grid = Grid::row(blocks(call.op(), self.groups * cluster)?, threads as u32).shared(shared);
             return Ok(Plan::new().launch(source, "normalize_groups", grid, arguments));
         }
         let mut plan = Plan::new();
