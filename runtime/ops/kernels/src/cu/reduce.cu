@@ -578,6 +578,11 @@ struct Chunk {
   Column column[UNROLL];
   bool whole;
 
+  // How many of a vector's elements are before its row, or fewer than none. Places beyond 32 bits are not before it.
+  static __device__ __forceinline__ int before_row(Column column) {
+    return static_cast<int>(sizeof(Column) == 4 ? -column : max(-column, static_cast<Column>(0)));
+  }
+
   // Whether vector u of every thread lies inside of its row, wherever that starts.
   static __device__ __forceinline__ constexpr bool is_inside(int u) {
     return COLUMNS > 0 && u * GROUP * W >= W - 1 && (u + 1) * GROUP * W <= COLUMNS;
@@ -625,7 +630,7 @@ struct Chunk {
       if (is_inside(u)) {
         sum.vector(x[u], column[u], 0, W);
       } else if (column[u] < of.columns) {
-        const int from = ALIGNED ? 0 : static_cast<int>(-column[u]);
+        const int from = ALIGNED ? 0 : before_row(column[u]);
         const int to = ALIGNED ? W : static_cast<int>(min(of.columns - column[u], static_cast<Column>(W)));
         sum.vector(x[u], column[u], from, to);
       }

@@ -51,8 +51,11 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
 /// What an accumulator of `reduce.cu` takes at most, in bytes: it asserts so.
 const ACCUMULATOR_BYTES: i64 = 32;
 
-/// How many outputs, or blocks of columns, may be split among blocks: `reduce.cu` counts those that have come to their end.
+/// How many blocks of columns may be split among blocks: `reduce.cu` counts those that have come to their end.
 const COUNTERS: i64 = 1024;
+
+/// How many elements 32 bits count: places up to two vectors behind the last one are counted as well.
+const MOST_OF_32_BITS: i64 = i32::MAX as i64 - 64;
 
 /// Threads that a multiprocessor has registers for, at 64 each.
 const THREADS_AT_ONCE: i64 = 1024;
@@ -264,7 +267,7 @@ pub(crate) fn reduce(
         .define("COUNTERS", COUNTERS)
         .define("PAIRED", i32::from(given.more != Arg::Null))
         .define("ONE_REDUCED", i32::from(walked.len() <= 1))
-        .define("INDEX", if outputs.max(1) * count.max(1) < 1 << 31 { "unsigned int" } else { "long long" });
+        .define("INDEX", if outputs.max(1) * count.max(1) <= MOST_OF_32_BITS { "unsigned int" } else { "long long" });
     for (name, value) in &by.defines {
         source = source.define(name, value);
     }
@@ -431,8 +434,8 @@ impl RowShape {
         // What runs at once: no more blocks than that, so that none runs alone at the end.
         let resident = multiprocessors * THREADS_AT_ONCE / group;
         let splits = (resident / rows).min(vectors / (group * 2)).max(1);
-        // Where each has a multiprocessor of its own, blocks of a cluster join what they have found sooner than blocks that count
-        // how many have come to their end. A thread has up to two turns there.
+        // Where each has a multiprocessor of its own, blocks of a cluster join what they have found sooner than by way of memory.
+        // A thread has up to two turns there.
         let cluster = 1 << splits.min(8).ilog2();
         let (splits, cluster) = match () {
             () if rows * cluster <= multiprocessors && vectors <= cluster * group * most * 2 => (cluster, cluster),
