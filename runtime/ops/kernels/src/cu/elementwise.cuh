@@ -1,7 +1,7 @@
 // What elementwise kernels share: the type that elements are computed in, vectors of them, functions that CUDA lacks.
 //
-// NARROW is 1 where results are rounded to 16 bits or fewer: functions then take the hardware's approximations, whose errors
-// of some 2^-20 are far below that rounding.
+// NARROW is 1 where results are rounded to 16 bits or fewer: functions then take the hardware's approximations, or polynomials
+// of few terms. Their errors are an eighth of that rounding or less, where a result is no subnormal.
 
 #ifndef NARROW
 #define NARROW 0
