@@ -9,6 +9,9 @@ use crate::gpu::Gpu;
 use crate::ops::refused;
 use crate::source::Source;
 
+/// Shared memory that a kernel takes beside the vectors that it stages, at most.
+const BESIDE_STAGED: u32 = 1 << 10;
+
 /// Elements of a vector of 16 bytes.
 pub(crate) fn lanes(dtype: DType) -> i64 {
     i64::from(128 / dtype.bits())
@@ -174,10 +177,11 @@ impl Rows {
     }
 
     /// The same for a kernel that keeps its vectors in shared memory, and needs few registers. Nothing where rows are not long,
-    /// or the card's registers have room for all of them.
+    /// or the card's registers have room for all of them, or its shared memory has not for one block.
     pub(crate) fn staged(self, gpu: &Gpu) -> Option<Self> {
         let at_once = i64::from(gpu.multiprocessors) * (self.threads_at_once / self.group);
-        (self.cluster > 1 && self.blocks() > at_once).then_some(Rows { threads_at_once: 1536, ..self })
+        let has_room = self.staged_bytes() + BESIDE_STAGED <= gpu.shared_bytes;
+        (self.cluster > 1 && self.blocks() > at_once && has_room).then_some(Rows { threads_at_once: 1536, ..self })
     }
 
     /// The shared memory that a block's vectors take.
@@ -321,5 +325,14 @@ mod tests {
         assert!(i32::try_from(furthest(chunk) * chunks).is_ok());
         assert!(columns_of_kernel("op", most).is_ok());
         assert!(columns_of_kernel("op", most + 1).is_err());
+    }
+
+    #[test]
+    fn rows_are_staged_where_a_block_of_them_fits() {
+        let small = Gpu { shared_bytes: 101_376, ..Gpu::h200() };
+        let of = |columns| Rows::new(400, columns, 4, 8, &Gpu::h200()).expect("clusters hold it");
+        assert_eq!(of(256_000).staged_bytes(), 131_072);
+        assert!(of(256_000).staged(&Gpu::h200()).is_some() && of(256_000).staged(&small).is_none());
+        assert!(of(128_000).staged(&small).is_some());
     }
 }

@@ -58,6 +58,12 @@ fn threads_of(shared: u32) -> i64 {
     }
 }
 
+/// Whether a cluster of 16 blocks finds its multiprocessors, which lie in one of Hopper's eight GPCs: where there are more than
+/// eight times 15, one of them has as many. Cards with fewer, and slices of a card, may have none.
+fn has_clusters_of_16(gpu: &Gpu) -> bool {
+    gpu.architecture == "sm_90a" && gpu.multiprocessors > 8 * 15
+}
+
 /// The extents of x.
 #[derive(Debug, Clone, Copy)]
 struct Extents {
@@ -192,7 +198,7 @@ impl Layout {
         }
         // Or smaller ones, which are there at once.
         let is_large = |cluster| of_block(cluster) > SHARED_OF_SEVERAL[0];
-        if gpu.architecture == "sm_90a" && is_large(8) && !is_large(16) {
+        if has_clusters_of_16(gpu) && is_large(8) && !is_large(16) {
             cluster = 16;
         }
         Some((cluster, of_block(cluster) as u32))
@@ -282,5 +288,28 @@ impl Layout {
         // In the order of memory: a batch norm's channels alternate, and other groups' channels are neighbours.
         let each = if reduced[0] { 1 } else { self.segments };
         segments(plan, call, x, means, variances, each, self.groups)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_of_16_are_of_cards_that_have_room_for_one() {
+        let layout = Layout {
+            groups: 6,
+            group_stride: 120_040,
+            segments: 10,
+            stride: 12_004,
+            length: 12_004,
+            kinds: 3,
+            channels: 10,
+            channel_step: 1,
+        };
+        let cluster = |gpu: &Gpu| layout.held(4, 4, gpu).map(|(cluster, _)| cluster);
+        assert_eq!(cluster(&Gpu::h200()), Some(16));
+        assert_eq!(cluster(&Gpu { multiprocessors: 78, ..Gpu::h200() }), Some(8));
+        assert_eq!(cluster(&Gpu { architecture: "sm_120a".to_owned(), ..Gpu::h200() }), Some(8));
     }
 }
