@@ -142,7 +142,9 @@ pub(crate) const REFERENCES: &[Reference] = &[
         let (columns, eps) = (extent(call, "N")?, call.float("eps")?);
         rows(&x, columns, vec![Target::output("y")], move |row, sink| {
             let values = x.row(row * columns, columns);
-            let length = values.iter().map(|x| x * x).sum::<f64>().sqrt().max(eps);
+            // What is not a number stays so, where `max` would give eps.
+            let length = values.iter().map(|x| x * x).sum::<f64>().sqrt();
+            let length = if length < eps { eps } else { length };
             put(sink, 0, row, values.iter().map(|x| x / length));
         })
     }),

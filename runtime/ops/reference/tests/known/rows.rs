@@ -52,6 +52,8 @@ fn norms_scale_by_what_the_row_has() {
     let x = floats(&[1, 2], &[3.0, 4.0]);
     let eps = |eps: f64| Params::new().with("eps", Value::Float(eps));
     near(&call("L2NormalizeFwdOp", Params::new(), &[("x", &x)])[0], &[0.6, 0.8]);
+    let unknown = floats(&[2, 2], &[3.0, f64::NAN, 0.0, 0.0]);
+    near(&call("L2NormalizeFwdOp", Params::new(), &[("x", &unknown)])[0], &[f64::NAN, f64::NAN, 0.0, 0.0]);
     // The square's mean is 12.5.
     let root = 12.5_f64.sqrt();
     let weight = floats(&[2], &[1.0, 10.0]);
