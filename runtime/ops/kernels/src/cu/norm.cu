@@ -347,7 +347,7 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
     });
     squares = over_row<0, true>(squares, Sum());
   }
-  const float factor = EUCLIDEAN ? 1.f / fmaxf(sqrtf(squares), eps) : rsqrtf(squares * reciprocal_of(columns) + eps);
+  const float factor = EUCLIDEAN ? 1.f / greater<true>(sqrtf(squares), eps) : rsqrtf(squares * reciprocal_of(columns) + eps);
 
   if constexpr (QUANTIZED) {
     if (!exists) return;
