@@ -476,8 +476,12 @@ template <int WHICH> struct Pairs {
   static __device__ __forceinline__ Pairs neutral() { return {0.f}; }
   __device__ __forceinline__ void pair(T x, T target) {
     const float input = to_float(x), aim = to_float(target);
-    // Below zero the logarithm is no number, and neither is the sum.
-    if constexpr (WHICH == 0) sum += aim == 0.f ? 0.f : aim * (__logf(aim) - input);
+    if constexpr (WHICH == 0) {
+      // Below zero the logarithm is no number, and neither is the sum. A zero has none; with an infinite input it is no number
+      // either. What is not normal would be zero to the logarithm, and counts for nothing.
+      const float logarithm = 0.f <= aim && aim < 0x1p-126f ? 0.f : __logf(aim);
+      sum += aim * (logarithm - input);
+    }
     if constexpr (WHICH == 1) sum += two_to(aim * LOG2E) * (aim - input);
   }
   __device__ __forceinline__ void take(T, long long, float) {}

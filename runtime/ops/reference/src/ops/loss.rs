@@ -84,7 +84,8 @@ fn kl_div<'a>(call: &'a CheckedCall, inputs: &'a Inputs<'a>) -> Result<Box<dyn U
         let pairs = (row * columns..(row + 1) * columns).map(|at| (input.get(at), target.get(at)));
         let terms = pairs.map(|(x, aim)| match log_target {
             true => aim.exp() * (aim - x),
-            false if aim == 0.0 => 0.0,
+            // No logarithm of nothing; a zero times an infinite input is no number, as PyTorch has it.
+            false if aim == 0.0 => aim * -x,
             false => aim * (aim.ln() - x),
         });
         terms.sum()

@@ -108,6 +108,8 @@ fn losses() {
     near(&elements(&logits), &[0.5, -0.5, -0.5, 0.5]);
     let (x, aim) = (floats(&[1, 2], &[0.0, 1.0]), floats(&[1, 2], &[0.0, 0.5]));
     near(&call("KlDivFwdOp", Params::new(), &[("input", &x), ("target", &aim)])[0], &[0.5 * (0.5_f64.ln() - 1.0)]);
+    let impossible = floats(&[1, 2], &[f64::NEG_INFINITY, 1.0]);
+    assert!(call("KlDivFwdOp", Params::new(), &[("input", &impossible), ("target", &aim)])[0][0].is_nan());
 }
 
 #[test]
