@@ -87,6 +87,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Blocks of a cluster that any GPU with clusters runs; more have to be allowed.
+const PORTABLE_CLUSTER: u32 = 8;
+
 /// Sizes are rounded up to this, so that memory of nearly the same size is used again, and so that kernels can read whole
 /// vectors of 16 bytes at a tensor's end.
 const GRAIN: usize = 512;
@@ -172,7 +175,7 @@ impl Cuda {
             }
         };
         let kernel = module.kernel(name)?;
-        if source.defines.contains(&("CLUSTER", "16".to_owned())) {
+        if source.blocks_of_cluster() > PORTABLE_CLUSTER {
             kernel.allow_large_clusters()?;
         }
         lock(&self.0.kernels).insert((text, name), kernel.clone());

@@ -11,7 +11,7 @@ pub struct Source {
     pub file: &'static str,
     text: &'static str,
     headers: Vec<Header>,
-    pub(crate) defines: Vec<(&'static str, String)>,
+    defines: Vec<(&'static str, String)>,
 }
 
 /// CUDA C++ that several sources have in front of them.
@@ -85,6 +85,12 @@ impl Source {
     #[must_use]
     pub(crate) fn multiplied(self, name: &'static str, dtype: DType) -> Self {
         self.define(name, if dtype == DType::Float16 { "\"f16\"" } else { "\"bf16\"" })
+    }
+
+    /// How many blocks are a cluster of its kernel, as its definitions say.
+    pub(crate) fn blocks_of_cluster(&self) -> u32 {
+        let defined = self.defines.iter().find(|(name, _)| *name == "CLUSTER");
+        defined.and_then(|(_, blocks)| blocks.parse().ok()).unwrap_or(1)
     }
 
     /// The whole text: what every kernel may use and the headers that know none of the definitions, then these, the headers

@@ -68,6 +68,9 @@ fn epsilon(dtype: DType) -> f64 {
     }
 }
 
+/// Threads of a multiprocessor at 72 registers each, where 64 hold too little.
+const LESS_CROWDED: i64 = 896;
+
 /// A `Count` of `norm.cu`: a number of rows, and how it divides.
 fn count(rows: i64) -> Arg {
     let [by, factor, shift] = divisor(u32::try_from(rows).unwrap_or(u32::MAX));
@@ -221,13 +224,13 @@ impl Norm {
                 let is_ahead = rows.is_done_in(turns, gpu);
                 let rows = match () {
                     () if takes_more || is_ahead => rows.roomy(),
-                    () if self.gate == Gate::OfSample => rows.for_threads(896),
+                    () if self.gate == Gate::OfSample => rows.for_threads(LESS_CROWDED),
                     () => rows,
                 };
                 // A sample's scale and shift take no registers on their way to shared memory.
                 let is_staged =
                     self.modulated && !(is_ahead || takes_more) && rows.is_of_warp() && rows.shares_in_blocks(samples);
-                let rows = if is_staged { rows.for_threads(896) } else { rows };
+                let rows = if is_staged { rows.for_threads(LESS_CROWDED) } else { rows };
                 let source = rows
                     .define(source)
                     .define("STAGED", i32::from(is_staged))

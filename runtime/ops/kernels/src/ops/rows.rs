@@ -173,7 +173,7 @@ impl Rows {
 
     /// The same for a kernel that needs up to 128 registers a thread, instead of 64.
     pub(crate) fn roomy(self) -> Self {
-        Rows { threads_at_once: 512, ..self }
+        self.for_threads(512)
     }
 
     /// The same for a kernel that keeps its vectors in shared memory, and needs few registers. Nothing where rows are not long,

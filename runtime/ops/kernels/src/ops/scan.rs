@@ -24,6 +24,9 @@ const STATE_BYTES: i64 = 16;
 const THREADS: i64 = 1024;
 const MOST_TEAMS: i64 = 4;
 
+/// Threads of a multiprocessor at 80 registers each, which running log-sums of four vectors take.
+const OF_LOGARITHMS: i64 = 768;
+
 fn is_whole(call: &CheckedCall) -> Result<bool, OpError> {
     Ok(matches!(call.dtype("x")?, DType::Int32 | DType::Int64))
 }
@@ -88,7 +91,7 @@ fn scan(call: &CheckedCall, gpu: &Gpu, state: &'static str) -> Result<Plan, OpEr
             () => rows,
         };
         let rows = match () {
-            () if is_logarithms && holds_few => rows.for_threads(768),
+            () if is_logarithms && holds_few => rows.for_threads(OF_LOGARITHMS),
             () if !is_logarithms && !placed && rows.elements_of_thread() <= 32 => rows,
             () => rows.roomy(),
         };

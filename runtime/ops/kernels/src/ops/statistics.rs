@@ -49,10 +49,13 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
 /// different stages keep its memory busy.
 const SHARED_OF_SEVERAL: [i64; 3] = [55 << 10, 74 << 10, 112 << 10];
 
+/// Shared memory of a block of which six run at once on a multiprocessor.
+const SHARED_OF_MANY: i64 = 33 << 10;
+
 /// Threads of a block with so much shared memory: few where many blocks run at once on a multiprocessor.
 fn threads_of(shared: u32) -> i64 {
     match i64::from(shared) {
-        ..=0x8400 => 128,
+        bytes if bytes <= SHARED_OF_MANY => 128,
         bytes if bytes <= SHARED_OF_SEVERAL[0] => 256,
         _ => 512,
     }
