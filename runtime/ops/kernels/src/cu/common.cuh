@@ -68,28 +68,45 @@ template <typename T, int N> __device__ __forceinline__ void store_vector(T* to,
   }
 }
 
-// All elements in single precision. A word of two bfloat16 is two instructions: the compiler would shift the upper one twice.
+// Vectors that are under way are kept as words: as elements they would take up a register each.
+template <int BYTES> struct alignas(BYTES > 16 ? 16 : BYTES) Words { unsigned at[BYTES / 4]; };
+template <> struct Words<1> { unsigned char at[1]; };
+template <> struct Words<2> { unsigned short at[1]; };
+
+template <typename T> constexpr bool IS_UPPER_HALF = false;
+template <> constexpr bool IS_UPPER_HALF<__nv_bfloat16> = true;
+
+// All elements in single precision, by one instruction each: a bfloat16 is the upper half of its float, and the compiler would
+// shift that of a word twice.
+template <typename T, int N> __device__ __forceinline__ void to_floats(const Words<N * sizeof(T)>& words, float (&out)[N]) {
+#pragma unroll
+  for (int at = 0; at < N; ++at) {
+    if constexpr (IS_UPPER_HALF<T> && N % 2 == 0)
+      out[at] = __uint_as_float(at % 2 == 0 ? words.at[at / 2] << 16 : words.at[at / 2] & 0xffff0000u);
+    else
+      out[at] = to_float(reinterpret_cast<const Vector<T, N>&>(words).at[at]);
+  }
+}
 template <typename T, int N> __device__ __forceinline__ Vector<float, N> to_floats(const Vector<T, N>& vector) {
   Vector<float, N> floats;
-#pragma unroll
-  for (int at = 0; at < N; ++at) floats.at[at] = to_float(vector.at[at]);
+  to_floats<T>(reinterpret_cast<const Words<sizeof(vector)>&>(vector), floats.at);
   return floats;
 }
-template <int N> __device__ __forceinline__ Vector<float, N> to_floats(const Vector<__nv_bfloat16, N>& vector) {
-  Vector<float, N> floats;
-  if constexpr (N % 2 == 0) {
-    unsigned words[N / 2];
-    memcpy(words, &vector, sizeof(words));
-#pragma unroll
-    for (int at = 0; at < N; at += 2) {
-      floats.at[at] = __uint_as_float(words[at / 2] << 16);
-      floats.at[at + 1] = __uint_as_float(words[at / 2] & 0xffff0000u);
-    }
-  } else {
-#pragma unroll
-    for (int at = 0; at < N; ++at) floats.at[at] = to_float(vector.at[at]);
-  }
-  return floats;
+
+// An mbarrier in shared memory, at an address there. Its phase is over when so many have arrived; what they wrote before is
+// seen by all who waited for it (PTX ISA, "mbarrier").
+__device__ __forceinline__ void start_barrier(unsigned barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+__device__ __forceinline__ void arrive(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// The first phase has parity 0, the next one 1.
+__device__ __forceinline__ void wait_for_phase(unsigned barrier, int parity) {
+  asm volatile(
+      "{\n\t.reg .pred done;\n\tagain: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t@!done bra again;\n\t}" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
 }
 
 // Division of 32-bit numbers below 2^31 by a number that is known before the launch (Granlund, Montgomery, 1994).

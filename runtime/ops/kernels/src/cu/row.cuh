@@ -112,28 +112,10 @@ template <typename V> __device__ __forceinline__ void convert_anew(V& vector) {
   }
 }
 
-// Vectors that are under way are kept as words: as elements they would take up a register each.
-template <int BYTES> struct alignas(BYTES) Words { unsigned at[BYTES / 4]; };
-template <> struct Words<1> { unsigned char at[1]; };
-template <> struct Words<2> { unsigned short at[1]; };
 template <typename E> using Held = Words<sizeof(Vector<E, W>)>;
 
 template <typename E, int N> __device__ __forceinline__ auto vectors_of(const Held<E> (&held)[N]) -> const Vector<E, W> (&)[N] {
   return reinterpret_cast<const Vector<E, W>(&)[N]>(held);
-}
-
-template <typename E> constexpr bool IS_UPPER_HALF = false;
-template <> constexpr bool IS_UPPER_HALF<__nv_bfloat16> = true;
-
-// The words' elements, by one instruction each: a bfloat16 is the upper half of its float.
-template <typename E> __device__ __forceinline__ void to_floats(const Held<E>& words, float (&out)[W]) {
-#pragma unroll
-  for (int lane = 0; lane < W; ++lane) {
-    if constexpr (IS_UPPER_HALF<E> && W % 2 == 0)
-      out[lane] = __uint_as_float(lane % 2 == 0 ? words.at[lane / 2] << 16 : words.at[lane / 2] & 0xffff0000u);
-    else
-      out[lane] = to_float(reinterpret_cast<const Vector<E, W>&>(words).at[lane]);
-  }
 }
 
 // What `move` makes of each of a value's words.
@@ -208,7 +190,7 @@ __device__ __forceinline__ void cluster_started() {
   if constexpr (CLUSTER > 1) {
     if (threadIdx.x == 0) {
 #pragma unroll
-      for (int slot = 0; slot < SLOTS; ++slot) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(arrival(slot)) : "memory");
+      for (int slot = 0; slot < SLOTS; ++slot) start_barrier(arrival(slot), 1);
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncwarp();
@@ -240,9 +222,7 @@ template <int SLOT, bool IS_FIRST, typename V> __device__ __forceinline__ const 
       asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(there + 4 * word),
                    "r"(pun.words[word]), "r"(arrived) : "memory");
   }
-  asm volatile(
-      "{\n\t.reg .pred done;\n\tagain: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], 0;\n\t@!done bra again;\n\t}" ::"r"(arrival(SLOT))
-      : "memory");
+  wait_for_phase(arrival(SLOT), 0);
   return reinterpret_cast<const V*>(memory);
 }
 

@@ -5,13 +5,14 @@
 // SCALAR        their type
 // LANES         elements a vector
 // VECTORS       vectors a thread, all loaded before the first is computed
-// BOUNDS        threads a block, and how many blocks are to have registers on a multiprocessor where that is said
+// THREADS       threads a block
+// BOUNDS        those, and how many blocks are to have registers on a multiprocessor where that is said
 // WORDS(word)   the function of four Booleans at a time, a byte each, where there is such a one
 
 __device__ __forceinline__ auto apply(Computed<TX> x, SCALAR a, SCALAR b) { return FUNCTION(x); }
 
 // The vectors that start at `start` and STEP elements behind each other: all of them, or those that end before `elements`.
-constexpr int STEP = 256 * LANES;
+constexpr int STEP = THREADS * LANES;
 template <bool WHOLE>
 __device__ __forceinline__ void take(const TX* x, TY* y, long long start, long long elements, SCALAR a, SCALAR b) {
   const auto is_there = [&](int v) { return WHOLE || start + v * STEP + LANES <= elements; };

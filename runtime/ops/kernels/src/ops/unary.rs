@@ -116,7 +116,8 @@ fn map_between(
         .element("TY", y.dtype)
         .define("LANES", lanes)
         .define("VECTORS", vectors)
-        .define("BOUNDS", if at_once { format!("{THREADS}, {WAVE_BLOCKS}") } else { THREADS.to_string() })
+        .define("THREADS", THREADS)
+        .define("BOUNDS", if at_once { format!("THREADS, {WAVE_BLOCKS}") } else { "THREADS".to_owned() })
         .define("FUNCTION(x)", format!("({})", function.expression));
     if let Some(words) = words {
         source = source.define("WORDS(word)", format!("({words})"));
