@@ -12,7 +12,7 @@
 //
 // `scan_rows`: the last axis (row.cuh). `scan_columns`: another axis; a block walks down TX neighbouring columns. Its TEAMS teams
 // take turns at tiles, of PARTS parts of HOLD elements of each column: while one exchanges, another one loads and stores. All
-// are powers of two. `scan_carries`: what is before each chunk.
+// are powers of two. A multiprocessor has registers for RESIDENT threads. `scan_carries`: what is before each chunk.
 
 using T = ELEMENT;
 
@@ -290,30 +290,34 @@ __device__ __forceinline__ void team_barrier(int team) {
   else asm volatile("bar.sync %0, %1;" ::"r"(1 + team), "n"(TEAM) : "memory");
 }
 
-// A team's scanning threads wait until it is their turn, which those of the team before say.
-__device__ __forceinline__ void wait_for_turn(int team) {
-  asm volatile("bar.sync %0, %1;" ::"r"(1 + TEAMS + team), "n"(2 * SCANNING) : "memory");
-}
-__device__ __forceinline__ void pass_turn_to(int team) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(1 + TEAMS + team), "n"(2 * SCANNING) : "memory");
+// A warp of each team scans the same columns. An mbarrier of its own says when it is its turn: for each of the columns a lane of
+// the team before arrives there, behind what it handed on.
+constexpr int SCANNING_WARPS = SCANNING / 32, COLUMNS_OF_WARP = 32 / SPAN;
+__device__ __forceinline__ unsigned turn_of(int team, int warp) {
+  __shared__ __align__(8) unsigned long long memory[TEAMS * SCANNING_WARPS];
+  return static_cast<unsigned>(__cvta_generic_to_shared(memory)) + (team * SCANNING_WARPS + warp) * 8;
 }
 
-// A run of HOLD elements, of which `many` are there.
+// A run's elements that are there, of the column's `left` ones.
+__device__ __forceinline__ int many_of(long long left) {
+  return WHOLE ? HOLD : static_cast<int>(min(max(left, 0ll), static_cast<long long>(HOLD)));
+}
+
 struct Run {
   T at[HOLD];
-  int many;
 
-  __device__ __forceinline__ void load(const T* from, long long stride, long long left) {
-    many = WHOLE ? HOLD : static_cast<int>(min(max(left, 0ll), static_cast<long long>(HOLD)));
+  __device__ __forceinline__ void load(const T* from, long long stride, int many) {
 #pragma unroll
     for (int element = 0; element < HOLD; ++element, from += stride)
       if (element < many) at[element] = *from;
   }
 
   // Negative infinity where there is nothing.
-  __device__ __forceinline__ float logarithm(int element) const { return element < many ? to_float(at[element]) : -INFINITY; }
+  __device__ __forceinline__ float logarithm(int element, int many) const {
+    return element < many ? to_float(at[element]) : -INFINITY;
+  }
 
-  __device__ __forceinline__ State state(PLACE top) const {
+  __device__ __forceinline__ State state(PLACE top, int many) const {
     State state = State::neutral();
 #pragma unroll
     for (int element = 0; element < HOLD; ++element)
@@ -327,12 +331,12 @@ struct Run {
 struct Powers {
   float maximum, at[HOLD];
 
-  __device__ __forceinline__ explicit Powers(const Run& run) : maximum(-INFINITY) {
+  __device__ __forceinline__ Powers(const Run& run, int many) : maximum(-INFINITY) {
 #pragma unroll
-    for (int element = 0; element < HOLD; ++element) maximum = fmaxf(maximum, run.logarithm(element));
+    for (int element = 0; element < HOLD; ++element) maximum = fmaxf(maximum, run.logarithm(element, many));
     const Base base(maximum);
 #pragma unroll
-    for (int element = 0; element < HOLD; ++element) at[element] = base.power(run.logarithm(element));
+    for (int element = 0; element < HOLD; ++element) at[element] = base.power(run.logarithm(element, many));
   }
 
   __device__ __forceinline__ State state() const {
@@ -344,7 +348,7 @@ struct Powers {
 };
 #endif
 
-extern "C" __global__ void __launch_bounds__(TEAMS * TEAM, 1024 / (TEAMS * TEAM))
+extern "C" __global__ void __launch_bounds__(TEAMS * TEAM, RESIDENT / (TEAMS * TEAM))
 scan_columns(const T* x, T* y, long long* places, State* carries, long long length, long long inner, int chunks) {
   const int team = threadIdx.x / TEAM, thread = threadIdx.x % TEAM, lane = thread % TX, part = thread / TX;
   const unsigned blocks = static_cast<unsigned>((inner + TX - 1) / TX);
@@ -363,17 +367,25 @@ scan_columns(const T* x, T* y, long long* places, State* carries, long long leng
   if (threadIdx.x < TX) carry[lane] = LONG && !TOTALS && exists ? *of_chunk : State::neutral();
 
   Run run, next;
-  const long long turn = TEAMS * TILE;
-  long long tile = start + team * TILE, top = tile + part * HOLD, at = first + top * inner;
-  if (tile < end) next.load(x + at, inner, exists ? end - top : 0);
-  for (; tile < end; tile += turn, top += turn, at += turn * inner) {
+  constexpr int TURN = TEAMS * TILE;
+  const int tiles = start < end ? static_cast<int>((end - start + TILE - 1) / TILE) : 0;
+  const long long top = start + team * TILE + part * HOLD;
+  long long at = first + top * inner, left = exists ? end - top : 0;
+  if (team < tiles) next.load(x + at, inner, many_of(left));
+  if constexpr (TEAMS > 1) {
+    if (threadIdx.x < TEAMS * SCANNING_WARPS) start_barrier(turn_of(0, threadIdx.x), COLUMNS_OF_WARP);
+    __syncthreads();
+  }
+  for (int tile = team; tile < tiles; tile += TEAMS, at += TURN * inner, left -= TURN) {
     run = next;
-    if (tile + turn < end) next.load(x + at + turn * inner, inner, exists ? end - top - turn : 0);
+    if (tile + TEAMS < tiles) next.load(x + at + TURN * inner, inner, many_of(left - TURN));
+    const int many = many_of(left);
+    const PLACE place = static_cast<PLACE>(end - left);
 #if LOGARITHMS
-    const Powers powers(run);
+    const Powers powers(run, many);
     states[part][lane] = powers.state();
 #else
-    states[part][lane] = run.state(static_cast<PLACE>(top));
+    states[part][lane] = run.state(place, many);
 #endif
     team_barrier(team);
     if (thread < SCANNING) {
@@ -387,11 +399,14 @@ scan_columns(const T* x, T* y, long long* places, State* carries, long long leng
       all = up_to_lane<SPAN>(all);
       State before = from_below(all, 1);
       if (of_part == 0) before = State::neutral();
-      if (TEAMS > 1 && tile > start) wait_for_turn(team);
+      // The first team has the first turn, and waits once less.
+      if (TEAMS > 1 && tile > 0) wait_for_phase(turn_of(team, thread / 32), (tile / TEAMS - (team == 0)) % 2);
       const State prior = carry[of_column];
       __syncwarp();
-      if (thread % SPAN == SPAN - 1) carry[of_column] = prior.then(all);
-      if (TEAMS > 1 && tile + TILE < end) pass_turn_to((team + 1) % TEAMS);
+      if (thread % SPAN == SPAN - 1) {
+        carry[of_column] = prior.then(all);
+        if (TEAMS > 1 && tile + 1 < tiles) arrive(turn_of((team + 1) % TEAMS, thread / 32));
+      }
       before = prior.then(before);
 #pragma unroll
       for (int at = 0; at < FOLDED; ++at) {
@@ -405,7 +420,7 @@ scan_columns(const T* x, T* y, long long* places, State* carries, long long leng
     T* to = y + at;
 #if LOGARITHMS
     const float maximum = fmaxf(state.maximum, powers.maximum);
-    if (is_near(fmaxf(state.maximum, run.logarithm(0)), maximum)) {
+    if (is_near(fmaxf(state.maximum, run.logarithm(0, many)), maximum)) {
       const Base base(maximum);
       const float prior = state.sum * base.power(state.maximum), factor = base.from(powers.maximum);
       const float from = maximum - base.lost(maximum) * LN2;
@@ -413,7 +428,7 @@ scan_columns(const T* x, T* y, long long* places, State* carries, long long leng
 #pragma unroll
       for (int element = 0; element < HOLD; ++element, to += inner) {
         sum += powers.at[element];
-        if (element < run.many) *to = rounded(LogSums::log(from, fmaf(sum, factor, prior)));
+        if (element < many) *to = rounded(LogSums::log(from, fmaf(sum, factor, prior)));
       }
       continue;
     }
@@ -423,8 +438,8 @@ scan_columns(const T* x, T* y, long long* places, State* carries, long long leng
 #endif
 #pragma unroll
     for (int element = 0; element < HOLD; ++element, to += inner) {
-      if (element < run.many) {
-        state = state.then(State::of(run.at[element], static_cast<PLACE>(top) + element));
+      if (element < many) {
+        state = state.then(State::of(run.at[element], place + element));
         *to = rounded(state.value());
 #if PLACED
         *place_to = state.place;

@@ -20,9 +20,8 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
 /// What a state of `scan.cu` takes at most, in bytes: it asserts so.
 const STATE_BYTES: i64 = 16;
 
-/// Threads of a block that walks down columns, and how many teams they are at most: smaller ones wait for fewer.
-const THREADS: i64 = 1024;
-const MOST_TEAMS: i64 = 4;
+/// Threads of a team, of those that take turns at a block's columns.
+const TEAM: i64 = 128;
 
 /// Threads of a multiprocessor at 80 registers each, which running log-sums of four vectors take.
 const OF_LOGARITHMS: i64 = 768;
@@ -108,16 +107,19 @@ fn scan(call: &CheckedCall, gpu: &Gpu, state: &'static str) -> Result<Plan, OpEr
     while across > 8 && strips(across) < multiprocessors * 7 / 8 {
         across /= 2;
     }
-    let hold = power((axis.length + 31) / 32).min(8);
-    let parts = (THREADS / MOST_TEAMS / across).min(power((axis.length + hold - 1) / hold)).max(128 / across);
+    // States that cost more to combine are combined half as often, by half as many threads, which have twice the registers.
+    let most = if state == "LogSums" { 16 } else { 8 };
+    let hold = power((axis.length + 31) / 32).min(most);
+    let parts = TEAM / across;
     let tiles = (axis.length + parts * hold - 1) / (parts * hold);
-    let teams = power(tiles).min(MOST_TEAMS);
+    let threads = if hold > 8 { 512 } else { 1024 };
+    let teams = power(tiles).min(threads / TEAM);
     // Few columns of many elements are cut into chunks.
     let chunks = (multiprocessors / strips(across)).min(tiles / (4 * teams)).max(1);
     let grid = Grid::row(blocks(op, strips(across) * chunks)?, (across * parts * teams) as u32);
     let source = source.define("WIDTH", 1).define("TX", across).define("PARTS", parts).define("HOLD", hold);
     let is_whole = axis.inner % across == 0 && axis.length % (parts * hold) == 0;
-    let source = source.define("TEAMS", teams).define("WHOLE", i32::from(is_whole));
+    let source = source.define("TEAMS", teams).define("RESIDENT", threads).define("WHOLE", i32::from(is_whole));
     let arguments = |carries: Arg| {
         vec![
             Arg::Tensor("x"),
