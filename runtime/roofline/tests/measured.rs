@@ -1,6 +1,7 @@
 //! What the page of measured records says of them, the records say: how many rows reach the speed of light that we ask of a
 //! kernel, and how they stand beside PyTorch.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use tileops_record::each;
@@ -108,6 +109,22 @@ fn so_many_rows_reach_the_speed_of_light_that_kernels_are_to_reach() {
             summary.at_ceiling
         ),
     );
+}
+
+#[test]
+fn ours_and_theirs_are_of_one_card() {
+    let cards = |name| {
+        let mut cards = BTreeSet::new();
+        let card = |record: tileops_record::Record| {
+            record.device.as_ref().and_then(|device| device.uuid.clone()).map(|uuid| uuid.to_string())
+        };
+        let problems = each(&records(&[name]), card, |card| _ = cards.insert(card));
+        assert!(problems.is_empty(), "{problems:?}");
+        cards
+    };
+    let ours = cards("rows");
+    assert!(ours.len() == 1 && !ours.contains(&None), "{ours:?}");
+    assert_eq!(cards("torch-compile"), ours);
 }
 
 #[test]
