@@ -20,6 +20,7 @@ use tileops_record::Correctness;
 use tileops_reference::{Inputs, Reference, Sink, Target, View, get, get_int, round_to};
 
 use crate::inputs::tensor_seed;
+use crate::machine::POISON;
 
 /// The numbers that a judgment computes, a core: about a sixth of a second.
 const NUMBERS: usize = 1 << 24;
@@ -227,6 +228,16 @@ pub fn judge(
     Ok(Judgment { correctness, fault })
 }
 
+/// What is wrong where the bytes behind the end of `name` are `past`, which were [`POISON`] before the call.
+pub fn stored_past(name: &str, past: &[u8]) -> Option<String> {
+    let stored = past.iter().filter(|&&byte| byte != POISON).count();
+    let last = past.iter().rposition(|&byte| byte != POISON)?;
+    let (bytes, them) = if stored == 1 { ("byte", "it is") } else { ("bytes", "the last of them is") };
+    Some(format!(
+        "the call stored {stored} {bytes} past the end of `{name}`: {them} byte {last} behind it (counted from 0)"
+    ))
+}
+
 fn compare(sink: &Sink, all: &[Written], tolerances: &[Tolerance], tally: &mut Tally) {
     for (target, (written, tolerance)) in all.iter().zip(tolerances).enumerate() {
         let Written { dtype, bytes, .. } = written;
@@ -335,6 +346,19 @@ mod tests {
         ] {
             assert!(fp16.error(expected, got, 1.0) > 1.0, "{expected} {got}");
         }
+    }
+
+    #[test]
+    fn what_is_stored_past_an_end_is_a_fault_and_what_is_left_is_none() {
+        assert_eq!(stored_past("y", &[]), None);
+        let mut past = vec![POISON; 510];
+        assert_eq!(stored_past("y", &past), None);
+        past[509] = 0;
+        let said = stored_past("y", &past).expect("one byte differs");
+        assert_eq!(said, "the call stored 1 byte past the end of `y`: it is byte 509 behind it (counted from 0)");
+        (past[509], past[0], past[13]) = (POISON, 0, POISON - 1);
+        let said = stored_past("y", &past).expect("two bytes differ");
+        assert!(said.contains("2 bytes") && said.contains("byte 13"), "{said}");
     }
 
     #[test]

@@ -213,7 +213,9 @@ impl Row<'_> {
         }
         let due = set.op.check_call(&set.arguments)?;
         let outputs: Vec<Tensor> = due.outputs().iter().filter_map(|(_, tensor)| tensor.clone()).collect();
-        machine.poison(&outputs)?;
+        let mutated: Vec<Tensor> =
+            set.inputs.iter().filter(|input| input.is_written).map(|input| input.tensor.clone()).collect();
+        machine.poison(&outputs, &mutated)?;
         let outputs = set.op.call(&set.arguments)?;
         // The op that ran says what its call costs.
         price::of_call(&*set.op, record)?;
@@ -224,12 +226,29 @@ impl Row<'_> {
             let tensor = written(target, &outputs, set)?;
             Ok((tensor.dtype, timed(reading, || machine.read(tensor))?))
         };
-        let judgment = judge::judge(self.reference, checked, &before, &roof_key, seed, written)?;
+        let mut judgment = judge::judge(self.reference, checked, &before, &roof_key, seed, written)?;
+        if judgment.fault.is_none()
+            && let Some(fault) = timed(reading, || stored_past(machine, &outputs, set))?
+        {
+            (judgment.correctness.passed, judgment.fault) = (false, Some(fault));
+        }
         record.correctness = Some(Box::new(judgment.correctness));
         drop(outputs);
         set.renew(machine)?;
         Ok(judgment.fault)
     }
+}
+
+/// What the call stored past the end of an output, or of an input that it mutates.
+fn stored_past(machine: &dyn Machine, outputs: &Outputs, set: &Set) -> Result<Option<String>> {
+    let outputs = outputs.iter().filter_map(|(name, tensor)| Some((*name, tensor.as_ref()?)));
+    let mutated = set.inputs.iter().filter(|input| input.is_written).map(|input| (&*input.name, &input.tensor));
+    for (name, tensor) in outputs.chain(mutated) {
+        if let Some(fault) = judge::stored_past(name, &machine.past(tensor)?) {
+            return Ok(Some(fault));
+        }
+    }
+    Ok(None)
 }
 
 /// The tensor that a target is.

@@ -186,11 +186,33 @@ impl Buffer {
         unsafe { result::memcpy_dtoh_sync(data, self.pointer) }.doing("copying from the device")
     }
 
+    /// The bytes from `start` on, once the work before it is done; none where the buffer has no more than `start`.
+    pub fn read_from(&self, start: usize) -> Result<Vec<u8>, DeviceError> {
+        let mut data = vec![0; self.bytes.saturating_sub(start)];
+        self.device.bind()?;
+        self.device.synchronize()?;
+        if !data.is_empty() {
+            // SAFETY: `data` ends where the buffer does, and nothing else runs on the device.
+            unsafe { result::memcpy_dtoh_sync(&mut data, self.pointer + start as u64) }
+                .doing("copying from the device")?;
+        }
+        Ok(data)
+    }
+
     /// Fills the buffer with `byte`, on the stream.
     pub fn fill(&self, byte: u8) -> Result<(), DeviceError> {
+        self.fill_from(0, byte)
+    }
+
+    /// Fills the bytes from `start` on with `byte`, on the stream.
+    pub fn fill_from(&self, start: usize, byte: u8) -> Result<(), DeviceError> {
         self.device.bind()?;
-        // SAFETY: exactly the buffer's own bytes are written, after the stream's work before it.
-        unsafe { result::memset_d8_async(self.pointer, byte, self.bytes, self.device.stream.cu_stream()) }
+        let count = self.bytes.saturating_sub(start);
+        if count == 0 {
+            return Ok(());
+        }
+        // SAFETY: no bytes but the buffer's own are written, after the stream's work before it.
+        unsafe { result::memset_d8_async(self.pointer + start as u64, byte, count, self.device.stream.cu_stream()) }
             .doing("filling a buffer")
     }
 

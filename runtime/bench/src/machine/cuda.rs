@@ -11,7 +11,7 @@ use tileops_kernels::{Cuda, Memory, Step, planner};
 use tileops_ops::{CheckedCall, DType, Implementation, Tensor};
 use tileops_reference::Distribution;
 
-use super::{Clock, Machine, Sample, elements};
+use super::{Clock, Machine, POISON, Sample, elements};
 use crate::fault::Fault;
 use crate::inputs::Recipe;
 
@@ -194,15 +194,24 @@ impl Machine for Gpu {
         Ok(bytes)
     }
 
-    fn poison(&self, outputs: &[Tensor]) -> Result<()> {
+    fn poison(&self, outputs: &[Tensor], mutated: &[Tensor]) -> Result<()> {
         let mut held = Vec::new();
         for output in outputs {
             let memory = self.cuda.allocate(storage(output)?)?;
-            memory.buffer().fill(0xa5)?;
+            memory.buffer().fill(POISON)?;
             held.push(memory);
+        }
+        for input in mutated {
+            let memory = memory(input)?;
+            memory.buffer().fill_from(memory.bytes(), POISON)?;
         }
         // What is freed here is what the next allocations of these sizes get.
         Ok(())
+    }
+
+    fn past(&self, tensor: &Tensor) -> Result<Vec<u8>> {
+        let memory = memory(tensor)?;
+        Ok(memory.buffer().read_from(memory.bytes())?)
     }
 
     fn fail(&self, fault: Fault, outputs: &[Tensor]) -> Result<()> {

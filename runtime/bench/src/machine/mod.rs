@@ -103,6 +103,9 @@ pub struct Sample {
     pub kernels: Option<u64>,
 }
 
+/// The byte that memory is spoiled with.
+pub const POISON: u8 = 0xa5;
+
 /// What runs ops and takes their times.
 pub trait Machine: Send + Sync {
     /// What records say of it.
@@ -130,7 +133,12 @@ pub trait Machine: Send + Sync {
     fn read(&self, tensor: &Tensor) -> Result<Vec<u8>>;
 
     /// Spoils the memory that the next call's outputs will have: an element that a kernel does not write is then wrong.
-    fn poison(&self, outputs: &[Tensor]) -> Result<()>;
+    /// What is behind the end of the inputs that the call mutates is spoiled, too, and the inputs are left as they are.
+    fn poison(&self, outputs: &[Tensor], mutated: &[Tensor]) -> Result<()>;
+
+    /// The bytes of a tensor's memory behind its end, once the work before is done: [`POISON`], unless something was stored
+    /// there. None where its memory ends with it.
+    fn past(&self, tensor: &Tensor) -> Result<Vec<u8>>;
 
     /// Makes the fault happen, as an injected one.
     fn fail(&self, fault: Fault, outputs: &[Tensor]) -> Result<()>;
