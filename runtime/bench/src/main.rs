@@ -30,7 +30,8 @@ struct Arguments {
     /// Price every row, and run none: its op is called without data and says its FLOPs and bytes. Needs no GPU
     #[arg(long, conflicts_with_all = ["device", "partition", "resume"])]
     price: bool,
-    /// With the values of metadata tensors, which another program needs to run the same rows
+    /// With what the inputs hold, which another program needs to run the same rows: the values of metadata tensors, what the
+    /// others are drawn from, and the row's seed
     #[arg(long, requires = "price")]
     values: bool,
     /// The folder of the manifest's YAML files
@@ -127,7 +128,7 @@ fn price_rows(arguments: &Arguments) -> Result<bool> {
             let mut record = price::record(REGISTRY, &entry, call);
             rows += 1;
             if arguments.values {
-                price::with_values(&mut record, call)?;
+                price::with_inputs(&mut record, REGISTRY, &entry, call)?;
             }
             if let Some(failure) = &record.failure {
                 failed += 1;

@@ -1,11 +1,13 @@
 //! What every row costs: its op called without data, and asked.
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 use tileops_analyzer::lang::builtins::WORKLOAD_SEED;
 use tileops_analyzer::workload::{Call, Effect};
 use tileops_ops::{Op, OpError, Registry, Value};
 use tileops_record::{Failure, Record, Tensor};
+use tileops_reference::Distribution;
 
+use crate::inputs::row_seed;
 use crate::rows::{Entry, described, value_of};
 
 /// The record of a row that is priced, not timed. A row whose op cannot price it says why.
@@ -18,7 +20,7 @@ pub fn record(registry: &Registry, entry: &Entry<'_>, call: &Call) -> Record {
         _ => None,
     });
     record.params =
-        call.params.iter().chain(&call.indices).map(|(name, value)| (&**name, json(&value_of(value)))).collect();
+        call.params.iter().chain(&call.indices).map(|(name, value)| (&**name, json_of(&value_of(value)))).collect();
     let tensors = call.tensors.iter().filter_map(|(name, tensor)| {
         let tensor = tensor.as_ref()?;
         let effect = match tensor.effect {
@@ -50,19 +52,45 @@ pub fn record(registry: &Registry, entry: &Entry<'_>, call: &Call) -> Record {
     record
 }
 
-/// Puts the values of metadata tensors into a record, by name: what another program runs the row with.
-pub fn with_values(record: &mut Record, call: &Call) -> Result<(), OpError> {
-    let mut values = Map::new();
-    for (name, tensor) in &call.tensors {
-        let Some(tensor) = tensor else { continue };
-        if let Some(stated) = described(name, tensor)?.values {
-            values.insert(name.to_string(), stated.iter().copied().collect());
+/// Puts what the inputs of a row hold into its record, by name, which is what another program runs the row with: the values
+/// of metadata tensors, what the others are drawn from, and the seed of the row's generator.
+pub fn with_inputs(record: &mut Record, registry: &Registry, entry: &Entry<'_>, call: &Call) -> Result<(), OpError> {
+    record.seed = Some(row_seed(entry.op(), &call.case_id));
+    // A row that its op refuses has no inputs.
+    if record.failure.is_some() {
+        return Ok(());
+    }
+    let op = entry.called(registry, call)?;
+    let (checked, reference) = (op.completed_call()?, tileops_reference::of(entry.op()));
+    let (mut values, mut distributions) = (Map::new(), Map::new());
+    entry.passed(call, &mut |name, tensor| {
+        let described = described(name, tensor)?;
+        match &described.values {
+            Some(stated) => drop(values.insert(name.to_owned(), stated.iter().copied().collect())),
+            None => {
+                let default = || Distribution::of(described.dtype);
+                let from = reference.map_or_else(default, |r| r.distribution(checked, name, described.dtype));
+                distributions.insert(name.to_owned(), distribution(from));
+            }
+        }
+        Ok::<_, OpError>(described)
+    })?;
+    for (field, inputs) in [("values", values), ("distributions", distributions)] {
+        if !inputs.is_empty() {
+            record.extra.insert(field, inputs);
         }
     }
-    if !values.is_empty() {
-        record.extra.insert("values", values);
-    }
     Ok(())
+}
+
+/// A distribution as JSON, by the reference's names: `{"uniform": {"low": -1.0, "high": 1.0}}`.
+pub fn distribution(from: Distribution) -> Json {
+    match from {
+        Distribution::Uniform { low, high } => json!({"uniform": {"low": low, "high": high}}),
+        Distribution::Integers { low, high } => json!({"integers": {"low": low, "high": high}}),
+        Distribution::OneIn(many) => json!({"one_in": many}),
+        Distribution::Constant(value) => json!({"constant": value}),
+    }
 }
 
 /// Puts into `record` what the last call of `op` costs, as the op says. Nothing else in the benchmark writes these fields.
@@ -72,7 +100,7 @@ pub fn of_call(op: &dyn Op, record: &mut Record) -> Result<(), OpError> {
     record.bytes = Some(roofline.bytes);
     record.read_bytes = op.eval_roofline_read_bytes().transpose()?;
     record.roof_key = Some(op.roof_key()?.into());
-    record.data_terms = op.roofline_data_terms()?.iter().map(|(name, value)| (*name, json(value))).collect();
+    record.data_terms = op.roofline_data_terms()?.iter().map(|(name, value)| (*name, json_of(value))).collect();
     Ok(())
 }
 
@@ -85,7 +113,7 @@ fn kind(error: &OpError) -> &'static str {
 }
 
 /// A value as JSON: an integer beyond 64 bits as its digits, an infinity by its name.
-fn json(value: &Value) -> Json {
+fn json_of(value: &Value) -> Json {
     match value {
         Value::Int(value) => i64::try_from(*value).map_or_else(|_| value.to_string().into(), Json::from),
         Value::Bool(value) => (*value).into(),
@@ -93,10 +121,10 @@ fn json(value: &Value) -> Json {
         Value::None => Json::Null,
         Value::Str(text) => (&**text).into(),
         Value::DType(dtype) => dtype.name().into(),
-        Value::Seq(items) => items.iter().map(json).collect(),
+        Value::Seq(items) => items.iter().map(json_of).collect(),
         Value::Variant(variant) => {
             let fields: Map<String, Json> =
-                variant.fields.iter().map(|(name, value)| (name.to_string(), json(value))).collect();
+                variant.fields.iter().map(|(name, value)| (name.to_string(), json_of(value))).collect();
             Json::Object(Map::from_iter([(variant.kind().to_owned(), Json::Object(fields))]))
         }
         other => other.to_string().into(),

@@ -74,7 +74,7 @@ pub fn measure(machine: &dyn Machine, sets: &mut [Set], effort: &Effort) -> Resu
     timing.reason = clock.reason;
     timing.excluded_copies_ns = middle(&samples, |sample| sample.copies);
     timing.kernels = samples.last().and_then(|sample| sample.kernels);
-    timing.clocks = clocks(&readings);
+    timing.clocks = clocks(&readings, clock.unread);
     let mut policy = Policy {
         l2: clock.l2.into(),
         inputs: Some(sets.len() as u64),
@@ -112,15 +112,19 @@ fn is_within(samples: &[Sample], share: f64) -> bool {
     }
 }
 
-fn clocks(readings: &[Reading]) -> Option<Clocks> {
+/// The clocks that were read; where none was, why, if the device has some.
+fn clocks(readings: &[Reading], unread: Option<String>) -> Option<Clocks> {
     let mut sm: Vec<f64> = readings.iter().map(|reading| f64::from(reading.clock_mhz)).collect();
     sm.sort_by(f64::total_cmp);
+    let Some(middle) = stats::median(&sm) else {
+        return unread.map(|why| Clocks { reason: Some(why.into()), ..Clocks::default() });
+    };
     let mut throttle: Vec<&str> =
         readings.iter().flat_map(|reading| &reading.throttled_by).map(String::as_str).collect();
     throttle.sort_unstable();
     throttle.dedup();
     Some(Clocks {
-        sm_mhz: Some(stats::median(&sm)?),
+        sm_mhz: Some(middle),
         sm_min_mhz: sm.first().copied(),
         sm_max_mhz: sm.last().copied(),
         memory_mhz: readings.last().map(|reading| f64::from(reading.memory_clock_mhz)),
@@ -143,5 +147,17 @@ mod tests {
         let wide: Vec<f64> = (0..20).map(|at| 100.0 + f64::from(at) * 2.0).collect();
         assert!(!is_within(&of(&wide), 0.01));
         assert!(!is_within(&of(&[100.0; 3]), 0.01), "too few to tell");
+    }
+
+    #[test]
+    fn clocks_that_were_not_read_say_why() {
+        let why = "starting NVML: libnvidia-ml.so.1 cannot be loaded";
+        let found = clocks(&[], Some(why.to_owned())).expect("why is said");
+        assert_eq!((found.reason.as_deref(), found.sm_mhz), (Some(why), None));
+        assert_eq!(clocks(&[], None), None, "a CPU has none that anyone reads");
+        let reading =
+            Reading { clock_mhz: 1980, memory_clock_mhz: 3201, watts: 412.5, celsius: 41, throttled_by: vec![] };
+        let found = clocks(&[reading], Some("the second reading failed".to_owned())).expect("one was read");
+        assert_eq!((found.reason, found.sm_mhz), (None, Some(1980.0)));
     }
 }

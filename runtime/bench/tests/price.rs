@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value as Json;
+use tileops_bench::inputs::row_seed;
 use tileops_bench::rows::Manifest;
 
 fn root() -> PathBuf {
@@ -52,6 +53,32 @@ fn every_row_has_its_price() {
         let read = record.get("read_bytes").and_then(Json::as_u64);
         assert!(read.is_some_and(|read| Some(read) <= record["bytes"].as_u64()), "{id}: {read:?} bytes are read");
     }
+}
+
+/// What another program draws a row's inputs by: a generator of the row's own, and what the op's reference draws from.
+#[test]
+fn a_row_with_values_says_what_its_inputs_hold() {
+    let output = run(&["--values"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (mut least, mut stated) = (None, 0);
+    for row in lines(&output.stdout) {
+        let (op, case) = (row["op"].as_str().unwrap_or_default(), row["case"].as_str().unwrap_or_default());
+        assert_eq!(row["seed"], row_seed(op, case), "{op} {case}");
+        for tensor in row["tensors"].as_array().into_iter().flatten() {
+            let (name, effect) = (tensor["name"].as_str().unwrap_or_default(), tensor["effect"].as_str());
+            let (drawn, values) = (row["distributions"].get(name), row["values"].get(name));
+            let many = usize::from(drawn.is_some()) + usize::from(values.is_some());
+            // A cache that a call writes into is passed to it, too.
+            let due = if matches!(effect, Some("read" | "mutate")) { 1..=1 } else { 0..=1 };
+            assert!(due.contains(&many), "{op} {case} {name}: {many}");
+            stated += usize::from(values.is_some());
+        }
+        if op == "LogFwdOp" {
+            least = row["distributions"]["x"]["uniform"]["low"].as_f64();
+        }
+    }
+    assert!(least.is_some_and(|least| least > 0.0), "a logarithm is of what is positive: {least:?}");
+    assert!(stated > 10, "{stated}");
 }
 
 #[test]

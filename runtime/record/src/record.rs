@@ -222,6 +222,9 @@ pub struct Clocks {
     /// The highest temperature that was read, in degrees Celsius.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature_c: Option<f64>,
+    /// Why there is none: what NVML said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Text>,
     /// Fields of a later version, or of another tool.
     #[serde(flatten)]
     pub extra: Extra,

@@ -31,7 +31,7 @@ impl Machine for Host {
 
     fn clock(&self) -> Clock {
         let reason = Some("the reference ran it, on the CPU".to_owned());
-        Clock { source: "cpu", reason, l2: "as the call before left it".to_owned() }
+        Clock { source: "cpu", reason, l2: "as the call before left it".to_owned(), unread: None }
     }
 
     fn implementation(&self, op: &str) -> Option<Arc<dyn Implementation>> {

@@ -1,6 +1,6 @@
 //! A GPU: ops run by their kernels, timed by CUPTI's activity records.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
@@ -31,7 +31,9 @@ const ROTATION: u64 = 4;
 pub struct Gpu {
     cuda: Cuda,
     clock: Timer,
-    monitor: Option<Monitor>,
+    monitor: Result<Monitor, String>,
+    /// Why the monitor did not read the clocks, where it could not.
+    unread: OnceLock<String>,
     module: Module,
     flush: Kernel,
     draw: Kernel,
@@ -64,7 +66,8 @@ impl Gpu {
         Ok(Gpu {
             flush: module.kernel(FLUSH)?,
             draw: module.kernel("tileops_bench_draw")?,
-            monitor: Monitor::new(&device).ok(),
+            monitor: Monitor::new(&device).map_err(|error| error.to_string()),
+            unread: OnceLock::new(),
             cuda: Cuda::new(device),
             clock,
             module,
@@ -125,7 +128,7 @@ impl Machine for Gpu {
         let facts = self.device().facts();
         tileops_record::Device {
             name: facts.name.as_str().into(),
-            driver: self.monitor.as_ref().and_then(|monitor| monitor.driver().ok()).map(Into::into),
+            driver: self.monitor.as_ref().ok().and_then(|monitor| monitor.driver().ok()).map(Into::into),
             cuda: Some(format!("{}.{}", facts.cuda / 1000, facts.cuda % 1000 / 10).into()),
             compute_capability: Some(format!("{}.{}", facts.capability.0, facts.capability.1).into()),
             l2_bytes: Some(facts.l2_bytes),
@@ -136,9 +139,10 @@ impl Machine for Gpu {
 
     fn clock(&self) -> Clock {
         let l2 = format!("read {} MiB", self.words.bytes() >> 20);
+        let unread = self.unread.get().cloned();
         match &self.clock {
-            Timer::Cupti(_) => Clock { source: "cupti", reason: None, l2 },
-            Timer::Events(reason) => Clock { source: "events", reason: Some(reason.clone()), l2 },
+            Timer::Cupti(_) => Clock { source: "cupti", reason: None, l2, unread },
+            Timer::Events(reason) => Clock { source: "events", reason: Some(reason.clone()), l2, unread },
         }
     }
 
@@ -230,7 +234,11 @@ impl Machine for Gpu {
     }
 
     fn reading(&self) -> Option<Reading> {
-        self.monitor.as_ref().and_then(|monitor| monitor.read().ok())
+        let read = match &self.monitor {
+            Ok(monitor) => monitor.read().map_err(|error| error.to_string()),
+            Err(why) => Err(why.clone()),
+        };
+        read.map_err(|why| self.unread.get_or_init(|| why)).ok()
     }
 
     fn sample(

@@ -88,6 +88,8 @@ pub struct Clock {
     pub reason: Option<String>,
     /// What is done to the L2 cache before each sample.
     pub l2: String,
+    /// Why the device's clocks could not be read, where they should have been.
+    pub unread: Option<String>,
 }
 
 /// One call's times, in nanoseconds.

@@ -1,0 +1,3 @@
+"""Stands for `triton.language`."""
+
+constexpr = int
