@@ -15,6 +15,7 @@ use tileops_kernels::{Gpu, Source, Step, planner};
 use tileops_ops::generated::REGISTRY;
 
 use crate::rows::Manifest;
+use crate::supervise::of_its_own;
 use crate::worker::end_with_parent;
 
 /// The hidden argument by which the process knows what it is.
@@ -44,6 +45,7 @@ impl Ahead {
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(program);
         command.arg(AHEAD).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        of_its_own(&mut command);
         let mut process = command.spawn().context("cannot start a process that compiles")?;
         let mut stdin = process.stdin.take();
         if let Some(stdin) = &mut stdin {

@@ -22,6 +22,12 @@ pub enum Fault {
     Crash,
     /// The process is aborted.
     Abort,
+    /// The process panics.
+    Panic,
+    /// The process takes 3 s to start.
+    SlowStart,
+    /// The process does not end when its rows are done.
+    Linger,
 }
 
 /// A fault in the rows of one op: `wrong:ReluFwdOp:*-float16`.
@@ -46,7 +52,13 @@ impl FromStr for Injection {
             "hang" => Fault::Hang,
             "crash" => Fault::Crash,
             "abort" => Fault::Abort,
-            _ => return Err("a fault is `wrong`, `hang`, `crash` or `abort`".to_owned()),
+            "panic" => Fault::Panic,
+            "slow-start" => Fault::SlowStart,
+            "linger" => Fault::Linger,
+            _ => {
+                let all = "`wrong`, `hang`, `crash`, `abort`, `panic`, `slow-start` or `linger`";
+                return Err(format!("a fault is {all}"));
+            }
         };
         Glob::new(case).map_err(|error| error.to_string())?;
         Ok(Injection { fault, op: op.to_owned(), case: case.to_owned() })
@@ -81,6 +93,11 @@ impl Implementation for Faulty {
     fn run(&self, call: &CheckedCall, run: &mut Run<'_>) -> Result<Outputs, OpError> {
         let outputs = self.inner.run(call, run)?;
         let tensors: Vec<Tensor> = outputs.iter().filter_map(|(_, tensor)| tensor.clone()).collect();
+        match self.fault {
+            Fault::SlowStart | Fault::Linger => return Ok(outputs),
+            Fault::Panic => panic!("a fault on purpose\nin two lines"),
+            Fault::Wrong | Fault::Hang | Fault::Crash | Fault::Abort => {}
+        }
         let failed = |error: anyhow::Error| match error.downcast::<DeviceError>() {
             Ok(error) => OpError::failed(call.op(), error),
             Err(error) => OpError::Implementation { op: call.op(), message: format!("{error:#}") },

@@ -18,6 +18,7 @@ pub mod price;
 pub mod rows;
 pub mod sample;
 pub mod select;
+pub mod stop;
 pub mod store;
 pub mod supervise;
 pub mod tell;

@@ -1,21 +1,23 @@
 //! `tileops-bench`: the ops of a manifest on the rows of their entries.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
 use globset::Glob;
+use tileops_analyzer::workload::Call;
 use tileops_bench::fault::Injection;
 use tileops_bench::machine::Which;
-use tileops_bench::rows::Manifest;
+use tileops_bench::rows::{Entry, Manifest};
 use tileops_bench::sample::Effort;
-use tileops_bench::select::{Filter, Partition, Selection};
-use tileops_bench::store::{Store, of_partition, print, replace};
+use tileops_bench::select::{Filter, Partition, Selected, Selection};
+use tileops_bench::stop::Stop;
+use tileops_bench::store::{Sought, Store, of_partition, print, write_new};
 use tileops_bench::supervise::{self, Options};
-use tileops_bench::tell::{Progress, say, split};
+use tileops_bench::tell::{Progress, many, say, split};
 use tileops_bench::{ahead, one_call, price, worker};
 use tileops_ops::generated::REGISTRY;
 use tileops_record::Run;
@@ -53,27 +55,28 @@ struct Arguments {
     /// (with JOB_COMPLETIONS) says which
     #[arg(long, value_name = "I/N")]
     partition: Option<Partition>,
-    /// Continue the file of --out: rows that it has of the same entries are not run again
+    /// Continue the file of --out: rows whose time it has, of the same entry and device, are not run again
     #[arg(long, requires = "out")]
     resume: bool,
-    /// The file to append records to; one that ends in `.zst` is compressed at the end. A partition puts its number
-    /// before the ending. Without it, records are printed
+    /// The file to write records to; its folder is made, and one that ends in `.zst` is compressed at the end. A partition
+    /// puts its number before the ending. Without it, records are printed
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Take samples until the median is known to within this share of it, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, allow_negative_numbers = true)]
     within: f64,
     /// The longest time that samples of a row are taken for, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, allow_negative_numbers = true)]
     budget: f64,
-    /// The longest time that a row may take, in seconds; a process that takes longer is killed
-    #[arg(long, value_name = "SECONDS", default_value_t = 120.0)]
+    /// The longest time that a row may take, in seconds, at least 1 more than --budget; a process that takes longer is
+    /// killed
+    #[arg(long, value_name = "SECONDS", default_value_t = 120.0, allow_negative_numbers = true)]
     limit: f64,
     /// Make one call of each row, in the range that profilers look at, and judge and time nothing: what `tileops-audit`
     /// runs under Nsight Compute (`--profile-from-start off`)
     #[arg(long, conflicts_with_all = ["price", "partition", "resume", "out"])]
     one_call: bool,
-    /// Make a fault happen, to see what it costs: `wrong`, `hang`, `crash` or `abort`, the op and the cases
+    /// Make a fault happen, to see what it costs: `wrong`, `hang`, `crash`, ..., the op and the cases
     #[arg(long, value_name = "FAULT:OP:CASES", hide = true)]
     inject: Vec<Injection>,
     /// What a child is started with
@@ -85,13 +88,13 @@ struct Arguments {
 }
 
 /// Exit codes: 0 every row has its price or time, 1 a row has none (its record says why), 2 the program could not do its
-/// work.
+/// work, 128 + N signal N ended it.
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = if arguments.worker {
-        worker::run().map(|()| true)
+        worker::run().map(|()| Outcome::Whole)
     } else if arguments.compile_ahead {
-        ahead::run().map(|()| true)
+        ahead::run().map(|()| Outcome::Whole)
     } else if arguments.price {
         price_rows(&arguments)
     } else if arguments.one_call {
@@ -100,13 +103,28 @@ fn main() -> ExitCode {
         time_rows(&arguments)
     };
     match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
+        Ok(Outcome::Whole) => ExitCode::SUCCESS,
+        Ok(Outcome::Lacking) => ExitCode::from(1),
+        Ok(Outcome::Stopped(signal)) => ExitCode::from(128 + signal),
         Err(error) => {
             say(&format!("error: {error:#}"));
             ExitCode::from(2)
         }
     }
+}
+
+/// What came of it.
+enum Outcome {
+    /// Every row has what was asked for.
+    Whole,
+    /// Some row has not.
+    Lacking,
+    /// A signal ended it.
+    Stopped(u8),
+}
+
+fn outcome(failed: usize) -> Outcome {
+    if failed == 0 { Outcome::Whole } else { Outcome::Lacking }
 }
 
 fn filter(arguments: &Arguments) -> Filter {
@@ -117,18 +135,18 @@ fn filter(arguments: &Arguments) -> Filter {
     }
 }
 
-fn price_rows(arguments: &Arguments) -> Result<bool> {
+fn price_rows(arguments: &Arguments) -> Result<Outcome> {
     let manifest = Manifest::read(&arguments.manifest)?;
-    let filter = filter(arguments);
+    let entries: Vec<_> = manifest.entries().collect();
+    let selected = filter(arguments).rows(&entries).map_err(|why| nothing(arguments, &why))?;
     let mut lines = Vec::new();
-    let (mut ops, mut rows, mut failed) = (0_usize, 0_usize, 0_usize);
-    for entry in manifest.entries().filter(|entry| filter.takes_op(entry.op())) {
-        ops += 1;
-        for call in entry.calls().iter().filter(|call| filter.takes(call)) {
-            let mut record = price::record(REGISTRY, &entry, call);
+    let (ops, mut rows, mut failed) = (selected.len(), 0_usize, 0_usize);
+    for (entry, calls) in &selected {
+        for call in calls {
+            let mut record = price::record(REGISTRY, entry, call);
             rows += 1;
             if arguments.values {
-                price::with_inputs(&mut record, REGISTRY, &entry, call)?;
+                price::with_inputs(&mut record, REGISTRY, entry, call)?;
             }
             if let Some(failure) = &record.failure {
                 failed += 1;
@@ -138,24 +156,24 @@ fn price_rows(arguments: &Arguments) -> Result<bool> {
             lines.push(b'\n');
         }
     }
-    if rows == 0 {
-        bail!("no op of `{}` is selected", arguments.manifest.display());
-    }
     match &arguments.out {
-        Some(path) => replace(path, &lines)?,
+        Some(path) => write_new(path, &lines)?,
         None => print(&lines)?,
     }
     say(&format!("{rows} rows of {ops} ops priced, {failed} without a price"));
-    Ok(failed == 0)
+    Ok(outcome(failed))
 }
 
-fn call_rows(arguments: &Arguments) -> Result<bool> {
+/// The error of a selection without rows.
+fn nothing(arguments: &Arguments, why: &str) -> anyhow::Error {
+    anyhow!("no row of `{}` is selected: {why}", arguments.manifest.display())
+}
+
+fn call_rows(arguments: &Arguments) -> Result<Outcome> {
     let manifest = Manifest::read(&arguments.manifest)?;
-    let which = arguments.device.unwrap_or_default();
-    let selection = Selection::new(manifest.entries(), &filter(arguments), which, None);
-    if selection.ops.is_empty() {
-        bail!("no op of `{}` that can run on {which} is selected", arguments.manifest.display());
-    }
+    let which = arguments.device.map_or_else(Which::first, Ok)?;
+    let selection = Selection::new(manifest.entries(), &filter(arguments), which);
+    let selection = selection.map_err(|why| nothing(arguments, &why))?;
     let machine = which.open()?;
     for selected in &selection.ops {
         for call in &selected.calls {
@@ -163,65 +181,71 @@ fn call_rows(arguments: &Arguments) -> Result<bool> {
             one_call::run(&*machine, &selected.entry, call).with_context(row)?;
         }
     }
-    Ok(true)
+    Ok(Outcome::Whole)
 }
 
-fn time_rows(arguments: &Arguments) -> Result<bool> {
+/// How much longer than its samples a row may take, at least, in seconds: the op's first call, and its reference.
+const MARGIN: f64 = 1.0;
+
+/// How long a row may take, and how its samples are taken.
+fn effort(arguments: &Arguments) -> Result<(Duration, Effort)> {
+    let seconds = |value: f64, name: &str| {
+        Duration::try_from_secs_f64(value)
+            .ok()
+            .filter(|time| !time.is_zero())
+            .with_context(|| format!("--{name} is {value:?}, and must be a time in seconds, as in `--{name} 10`"))
+    };
+    let (limit, budget) = (seconds(arguments.limit, "limit")?, seconds(arguments.budget, "budget")?);
+    if arguments.limit < arguments.budget + MARGIN {
+        bail!(
+            "--limit is {:?} and --budget {:?}: a row takes longer than its samples, so the limit must be at least {:?}",
+            arguments.limit,
+            arguments.budget,
+            arguments.budget + MARGIN
+        );
+    }
+    if !(arguments.within > 0.0 && arguments.within <= 100.0) {
+        bail!("--within is {:?}, and must be a share in percent, above 0 and at most 100", arguments.within);
+    }
+    let (least, longest) = (Effort::default().seconds.0, budget.as_secs_f64());
+    Ok((limit, Effort { within: arguments.within / 100.0, seconds: (least.min(longest), longest) }))
+}
+
+fn time_rows(arguments: &Arguments) -> Result<Outcome> {
     let start = Instant::now();
     let environment = Partition::of_environment(|name| std::env::var(name).ok());
     let partition = match arguments.partition {
         Some(partition) => Some(partition),
         None => environment.map_err(anyhow::Error::msg)?,
     };
-    let seconds = |value: f64, name: &str| {
-        Duration::try_from_secs_f64(value)
-            .ok()
-            .filter(|time| !time.is_zero())
-            .with_context(|| format!("--{name} is {value}, and must be a time in seconds"))
-    };
-    let (limit, budget) = (seconds(arguments.limit, "limit")?, seconds(arguments.budget, "budget")?);
-    if !(arguments.within > 0.0 && arguments.within <= 100.0) {
-        bail!("--within is {}, and must be a share in percent", arguments.within);
-    }
-    let which = arguments.device.unwrap_or_default();
+    let (limit, effort) = effort(arguments)?;
+    let which = arguments.device.map_or_else(Which::first, Ok)?;
     if arguments.device.is_none() && which == Which::Cpu {
         say("there is no GPU: ops run on the CPU, by their references");
     }
     let manifest = Manifest::read(&arguments.manifest)?;
-    let mut selection = Selection::new(manifest.entries(), &filter(arguments), which, partition);
-    if let Some(partition) = partition {
-        say(&format!("part {partition}"));
-    }
+    let selection = Selection::new(manifest.entries(), &filter(arguments), which);
+    let mut selection = selection.map_err(|why| nothing(arguments, &why))?;
     for (why, (ops, rows)) in &selection.lacking {
         say(&format!("not run: {rows} rows of {ops} ops, {why}"));
     }
-    if selection.ops.is_empty() && partition.is_none() {
-        bail!("no op of `{}` that can run on {which} is selected", arguments.manifest.display());
+    if let Some(partition) = partition {
+        let all = selection.rows();
+        selection.cut(partition);
+        say(&format!("part {partition}: {} of {all} rows", selection.rows()));
     }
     let out = arguments.out.as_deref().map(|path| of_partition(path, partition));
-    let (mut store, recorded) = Store::open(out.as_deref(), arguments.resume)?;
-    let before = selection.rows();
-    for selected in &mut selection.ops {
-        let (op, hash) = (selected.entry.op(), selected.entry.hash());
-        selected.calls.retain(|call| !recorded.contains(&(op.to_owned(), call.case_id.clone(), hash.clone())));
-    }
-    selection.ops.retain(|selected| !selected.calls.is_empty());
-    let rows = selection.rows();
-    if before > rows {
-        say(&format!("{} rows are recorded already", before - rows));
-    }
-    let run = Arc::new(this_run());
-    let default = Effort::default();
-    let longest = budget.as_secs_f64();
-    let options = Options {
-        which,
-        effort: Effort { within: arguments.within / 100.0, seconds: (default.seconds.0.min(longest), longest) },
-        limit,
-        faults: arguments.inject.clone(),
+    let mut store = match arguments.resume {
+        true => resumed(out.as_deref(), which, &mut selection)?,
+        false => Store::open(out.as_deref(), None)?.0,
     };
+    let rows = selection.rows();
+    let run = Arc::new(this_run());
+    let options = Options { which, effort, limit, faults: arguments.inject.clone() };
+    let stop = Stop::listen().context("cannot listen to signals")?;
     let ahead = match which {
         Which::Cuda(gpu) if rows > 0 => {
-            let cases = |calls: &[&tileops_analyzer::workload::Call]| calls.iter().map(|c| c.case_id.clone()).collect();
+            let cases = |calls: &[&Call]| calls.iter().map(|c| c.case_id.clone()).collect();
             let ops = selection.ops.iter().map(|selected| (selected.entry.op().to_owned(), cases(&selected.calls)));
             let manifest = arguments.manifest.clone();
             Some(ahead::Ahead::start(&ahead::Rows { manifest, gpu, ops: ops.collect() })?)
@@ -230,14 +254,60 @@ fn time_rows(arguments: &Arguments) -> Result<bool> {
     };
     let progress = Progress::new(rows);
     let mut sink = |record: &tileops_record::Record| store.write(record);
-    let outcome = supervise::run(&arguments.manifest, &selection.ops, &options, &run, &progress, &mut sink);
+    let done = supervise::run(&arguments.manifest, &selection.ops, &options, &run, &progress, &stop, &mut sink);
     progress.end();
     drop(ahead);
-    let summary = outcome?;
+    let summary = done?;
+    if let Some(signal) = summary.stopped {
+        let done = many(summary.rows, "record");
+        say(&match store.place() {
+            Some(path) => format!(
+                "ended by signal {signal}: {done} of this run safe in `{}`, which --resume continues",
+                path.display()
+            ),
+            None => format!("ended by signal {signal}: {done} printed"),
+        });
+        return Ok(Outcome::Stopped(signal));
+    }
     store.finish()?;
     say(&format!("{} rows of {} ops run, {} without a time", summary.rows, selection.ops.len(), summary.failed));
     say(&split(summary.spent, summary.starts, summary.processes, start.elapsed()));
-    Ok(summary.failed == 0)
+    Ok(outcome(summary.failed))
+}
+
+/// Continues the file `out`: takes the rows whose times it has out of the selection.
+fn resumed(out: Option<&Path>, which: Which, selection: &mut Selection<'_>) -> Result<Store> {
+    let row = |entry: &Entry<'_>, call: &Call| (entry.op().to_owned(), call.case_id.clone(), entry.hash());
+    let of_op =
+        |selected: &Selected<'_>| -> Vec<_> { selected.calls.iter().map(|call| row(&selected.entry, call)).collect() };
+    let sought = Sought {
+        rows: selection.ops.iter().flat_map(of_op).collect(),
+        device: which.device_name()?,
+        sources: which.sources().to_vec(),
+    };
+    let (store, held) = Store::open(out, Some(&sought))?;
+    if held.torn > 0 {
+        let place = store.place().unwrap_or(Path::new("")).display();
+        say(&format!(
+            "the last record of `{place}` was torn when a run was killed: its {} bytes are cut off",
+            held.torn
+        ));
+    }
+    if !held.done.is_empty() {
+        say(&format!("recorded already: {}", many(held.done.len(), "row")));
+    }
+    if held.untimed > 0 {
+        say(&format!(
+            "taken out: {} without a time, of rows that are run again or have one",
+            many(held.untimed, "record")
+        ));
+    }
+    for selected in &mut selection.ops {
+        let entry = selected.entry;
+        selected.calls.retain(|call| !held.done.contains(&row(&entry, call)));
+    }
+    selection.ops.retain(|selected| !selected.calls.is_empty());
+    Ok(store)
 }
 
 /// What records say of this run.

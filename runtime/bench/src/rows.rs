@@ -49,7 +49,9 @@ impl Manifest {
             })
             .collect();
         if !errors.is_empty() {
-            bail!("the manifest has errors:\n{}", errors.join("\n"));
+            let folder = folder.display();
+            let errors = errors.join("\n");
+            bail!("the manifest has errors, which `tileops-lsp --check {folder}` shows where they are:\n{errors}");
         }
         let known = (0..workspace.entries().len()).collect();
         Ok(Manifest { workspace, known, analyses: report.analyses })

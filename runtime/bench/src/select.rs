@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use globset::GlobMatcher;
+use tileops_analyzer::defect::nearest;
 use tileops_analyzer::lang::Value;
 use tileops_analyzer::workload::Call;
 
@@ -22,19 +23,60 @@ pub struct Filter {
     pub dtype: Option<String>,
 }
 
-impl Filter {
-    /// Whether the op is asked for.
-    pub fn takes_op(&self, op: &str) -> bool {
-        self.op.as_ref().is_none_or(|glob| glob.is_match(op))
-    }
+/// The dtypes by which a row can be asked for.
+fn dtypes(call: &Call) -> impl Iterator<Item = &'static str> {
+    call.indices.iter().chain(&call.params).filter_map(|(_, value)| match value {
+        Value::DType(dtype) => Some(dtype.name()),
+        _ => None,
+    })
+}
 
-    /// Whether the row is, of an op that is.
-    pub fn takes(&self, call: &Call) -> bool {
-        let has_dtype = |name: &String| {
-            let mut values = call.indices.iter().chain(&call.params).map(|(_, value)| value);
-            values.any(|value| matches!(value, Value::DType(dtype) if dtype.name() == name))
+/// Says that a filter leaves nothing of `known`, and which of them was meant, perhaps.
+fn empties<'a>(filter: &str, asked: &str, of: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let meant = nearest(asked, known).map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+    format!("`{filter} {asked}` leaves no row{of}{meant}")
+}
+
+impl Filter {
+    /// The ops that are asked for, each with its rows that are.
+    ///
+    /// # Errors
+    ///
+    /// Where there is none: which part of the filter leaves none.
+    pub fn rows<'m>(&self, entries: &[Entry<'m>]) -> Result<Vec<(Entry<'m>, Vec<&'m Call>)>, String> {
+        let takes_op = |op: &str| self.op.as_ref().is_none_or(|glob| glob.is_match(op));
+        let of_op: Vec<Entry<'m>> = entries.iter().filter(|entry| takes_op(entry.op())).copied().collect();
+        if let Some(op) = self.op.as_ref().filter(|_| of_op.is_empty()) {
+            return Err(empties("--op", op.glob().glob(), "", entries.iter().map(Entry::op)));
+        }
+        let calls = |entry: &Entry<'m>| entry.calls().iter();
+        let is_row = |call: &Call| self.row.as_ref().is_none_or(|glob| glob.is_match(&call.case_id));
+        let is_dtype = |call: &Call| self.dtype.as_ref().is_none_or(|name| dtypes(call).any(|known| known == name));
+        let found: Vec<(Entry<'m>, Vec<&'m Call>)> = of_op
+            .iter()
+            .map(|entry| (*entry, calls(entry).filter(|call| is_row(call) && is_dtype(call)).collect::<Vec<_>>()))
+            .filter(|(_, calls)| !calls.is_empty())
+            .collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let all = || of_op.iter().flat_map(calls);
+        let of = match &self.op {
+            Some(op) => format!(" of the ops that `--op {}` takes", op.glob().glob()),
+            None => String::new(),
         };
-        self.row.as_ref().is_none_or(|glob| glob.is_match(&call.case_id)) && self.dtype.as_ref().is_none_or(has_dtype)
+        Err(match (&self.row, &self.dtype) {
+            (Some(row), _) if !all().any(is_row) => {
+                empties("--row", row.glob().glob(), &of, all().map(|call| &*call.case_id))
+            }
+            (_, Some(dtype)) if !all().any(is_dtype) => empties("--dtype", dtype, &of, all().flat_map(dtypes)),
+            (Some(row), Some(dtype)) => {
+                let rows = all().filter(|call| is_row(call));
+                let of = format!("{of} among those that `--row {}` takes", row.glob().glob());
+                empties("--dtype", dtype, &of, rows.flat_map(dtypes))
+            }
+            _ => format!("there is no row{of}: an op's rows are its entry's `workloads`"),
+        })
     }
 }
 
@@ -67,21 +109,29 @@ impl fmt::Display for Partition {
 
 impl Partition {
     /// The partition that a Slurm array or an indexed job of Kubernetes is given by its environment; nothing in neither.
+    ///
+    /// # Errors
+    ///
+    /// Where the environment does not say of how many parts this is which, as in an array with gaps.
     pub fn of_environment(read: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, String> {
         let number = |name: &str| -> Result<Option<usize>, String> {
             let parse = |text: String| text.parse().map_err(|_| format!("{name} is `{text}`, which is no number"));
             read(name).map(parse).transpose()
         };
         if let Some(task) = number("SLURM_ARRAY_TASK_ID")? {
-            let (least, step) = (number("SLURM_ARRAY_TASK_MIN")?.unwrap_or(0), number("SLURM_ARRAY_TASK_STEP")?);
-            let Some(of) = number("SLURM_ARRAY_TASK_COUNT")? else {
-                return Err(
-                    "SLURM_ARRAY_TASK_ID is set and SLURM_ARRAY_TASK_COUNT is not: name the part by --partition I/N"
-                        .to_owned(),
-                );
+            let of_array = |what: &str| number(&format!("SLURM_ARRAY_TASK_{what}"));
+            let step = of_array("STEP")?.unwrap_or(1);
+            let part = match (of_array("MIN")?, of_array("MAX")?, of_array("COUNT")?) {
+                (Some(least), Some(most), Some(of)) => Partition::of_array(task, least, most, step, of),
+                _ => None,
             };
-            let part = task.saturating_sub(least) / step.unwrap_or(1).max(1) + 1;
-            return Partition::named(part, of, "SLURM_ARRAY_TASK_ID").map(Some);
+            return part.map(Some).ok_or_else(|| {
+                format!(
+                    "task {task} of this Slurm array is no part of all rows that could be told: only an array of several \
+                     tasks without gaps, from 0 or 1 on (`--array=1-8`), says which part each is. Name the part by \
+                     --partition I/N (1/1 is all rows)"
+                )
+            });
         }
         if let Some(index) = number("JOB_COMPLETION_INDEX")? {
             let Some(of) = number("JOB_COMPLETIONS")? else {
@@ -91,21 +141,31 @@ impl Partition {
                         .to_owned(),
                 );
             };
-            return Partition::named(index + 1, of, "JOB_COMPLETION_INDEX").map(Some);
+            return match index.checked_add(1) {
+                Some(part) if part <= of => Ok(Some(Partition { part, of })),
+                _ => Err(format!(
+                    "JOB_COMPLETION_INDEX is {index}, and JOB_COMPLETIONS {of}: the index is below it, from 0 on"
+                )),
+            };
         }
         Ok(None)
     }
 
-    fn named(part: usize, of: usize, name: &str) -> Result<Self, String> {
-        match (1..=of).contains(&part) {
-            true => Ok(Partition { part, of }),
-            false => Err(format!("{name} is that of part {part}, and there are {of}")),
-        }
+    /// The part that task `task` of the array `least-most:step` of `of` tasks is. An array of one task, or one that begins
+    /// elsewhere, may be some tasks of a former one that are run again.
+    fn of_array(task: usize, least: usize, most: usize, step: usize, of: usize) -> Option<Self> {
+        let place = |task: usize| task.checked_sub(least)?.checked_div(step)?.checked_add(1);
+        let is_step = |task: usize| (task - least).is_multiple_of(step);
+        let is_whole = least <= 1 && of > 1 && place(most)? == of && is_step(most);
+        let part = place(task)?;
+        (is_whole && part <= of && is_step(task)).then_some(Partition { part, of })
     }
 
     /// Its stretch of `count` rows: stretches are as long as each other to within one, and together all.
     pub fn stretch(self, count: usize) -> std::ops::Range<usize> {
-        (self.part - 1) * count / self.of..self.part * count / self.of
+        // A product of two sizes has twice their bits, and the quotient is at most `count`.
+        let before = |part: usize| (part as u128 * count as u128 / self.of as u128) as usize;
+        before(self.part - 1)..before(self.part)
     }
 }
 
@@ -128,19 +188,15 @@ pub struct Selection<'m> {
 }
 
 impl<'m> Selection<'m> {
-    /// Those of `entries` that are asked for and can run, and of their rows the partition's.
-    pub fn new(
-        entries: impl Iterator<Item = Entry<'m>>,
-        filter: &Filter,
-        which: Which,
-        partition: Option<Partition>,
-    ) -> Self {
+    /// Those of `entries` that are asked for and can run.
+    ///
+    /// # Errors
+    ///
+    /// Where there is none: what it is that leaves none.
+    pub fn new(entries: impl Iterator<Item = Entry<'m>>, filter: &Filter, which: Which) -> Result<Self, String> {
         let mut selection = Selection::default();
-        for entry in entries.filter(|entry| filter.takes_op(entry.op())) {
-            let calls: Vec<&Call> = entry.calls().iter().filter(|call| filter.takes(call)).collect();
-            if calls.is_empty() {
-                continue;
-            }
+        let entries: Vec<Entry<'m>> = entries.collect();
+        for (entry, calls) in filter.rows(&entries)? {
             match which.lacks(entry.op()) {
                 None => selection.ops.push(Selected { entry, calls }),
                 Some(why) => {
@@ -149,18 +205,28 @@ impl<'m> Selection<'m> {
                 }
             }
         }
-        if let Some(partition) = partition {
-            let stretch = partition.stretch(selection.rows());
-            let mut at = 0;
-            for selected in &mut selection.ops {
-                selected.calls.retain(|_| {
-                    at += 1;
-                    stretch.contains(&(at - 1))
-                });
-            }
-            selection.ops.retain(|selected| !selected.calls.is_empty());
+        if selection.ops.is_empty() {
+            let lacking =
+                selection.lacking.iter().map(|(why, (ops, rows))| format!("{rows} rows of {ops} ops have {why}"));
+            return Err(format!(
+                "nothing that is asked for can run on {which}: {}",
+                lacking.collect::<Vec<_>>().join(", ")
+            ));
         }
-        selection
+        Ok(selection)
+    }
+
+    /// Leaves the rows of a partition.
+    pub fn cut(&mut self, partition: Partition) {
+        let stretch = partition.stretch(self.rows());
+        let mut at = 0;
+        for selected in &mut self.ops {
+            selected.calls.retain(|_| {
+                at += 1;
+                stretch.contains(&(at - 1))
+            });
+        }
+        self.ops.retain(|selected| !selected.calls.is_empty());
     }
 
     /// How many rows are run.
@@ -179,6 +245,10 @@ mod tests {
             let all: Vec<usize> = (1..=of).flat_map(|part| Partition { part, of }.stretch(count)).collect();
             assert_eq!(all, (0..count).collect::<Vec<_>>());
         }
+        // Any count that a machine can name.
+        let last = Partition { part: usize::MAX, of: usize::MAX };
+        assert_eq!(last.stretch(549), 548..549);
+        assert_eq!(Partition { part: usize::MAX - 1, of: usize::MAX }.stretch(549), 548..548);
         for bad in ["0/4", "5/4", "1", "a/b", "1/0"] {
             assert!(bad.parse::<Partition>().is_err(), "{bad}");
         }
@@ -192,17 +262,41 @@ mod tests {
             })
         };
         assert_eq!(of(&[]), Ok(None));
-        let slurm = of(&[
-            ("SLURM_ARRAY_TASK_ID", "7"),
-            ("SLURM_ARRAY_TASK_MIN", "3"),
-            ("SLURM_ARRAY_TASK_STEP", "2"),
-            ("SLURM_ARRAY_TASK_COUNT", "4"),
-        ]);
-        assert_eq!(slurm, Ok(Some(Partition { part: 3, of: 4 })));
+        let slurm = |task: &str, least: &str, most: &str, step: &str, count: &str| {
+            let named = [("ID", task), ("MIN", least), ("MAX", most), ("STEP", step), ("COUNT", count)];
+            Partition::of_environment(|name| {
+                let what = name.strip_prefix("SLURM_ARRAY_TASK_")?;
+                named
+                    .iter()
+                    .find(|(known, text)| *known == what && !text.is_empty())
+                    .map(|(_, text)| (*text).to_owned())
+            })
+        };
+        assert_eq!(slurm("5", "1", "7", "2", "4"), Ok(Some(Partition { part: 3, of: 4 })));
+        assert_eq!(slurm("7", "0", "7", "", "8"), Ok(Some(Partition { part: 8, of: 8 })));
+        let most = usize::MAX.to_string();
+        for (task, least, most, step, count) in [
+            // One task that is run again, two of a former array, an array with a gap.
+            ("3", "3", "3", "1", "1"),
+            ("1", "1", "1", "1", "1"),
+            ("4", "3", "4", "1", "2"),
+            ("3", "1", "3", "1", "2"),
+            ("3", "1", "4", "1", ""),
+            ("9", "1", "4", "1", "4"),
+            ("2", "1", "7", "2", "4"),
+            ("0", "1", "4", "1", "4"),
+            ("1", "0", "4", "0", "4"),
+            (&*most, "0", &*most, "1", &*most),
+        ] {
+            let error = slurm(task, least, most, step, count).expect_err(task);
+            assert!(error.contains(&format!("task {task} ")) && error.contains("--partition I/N"), "{error}");
+        }
         let kubernetes = of(&[("JOB_COMPLETION_INDEX", "0"), ("JOB_COMPLETIONS", "8")]);
         assert_eq!(kubernetes, Ok(Some(Partition { part: 1, of: 8 })));
         assert!(of(&[("JOB_COMPLETION_INDEX", "0")]).is_err_and(|why| why.contains("JOB_COMPLETIONS")));
         assert!(of(&[("JOB_COMPLETION_INDEX", "9"), ("JOB_COMPLETIONS", "8")]).is_err());
+        let beyond = of(&[("JOB_COMPLETION_INDEX", "18446744073709551615"), ("JOB_COMPLETIONS", "8")]);
+        assert!(beyond.is_err_and(|why| why.contains("from 0 on")));
         assert!(of(&[("SLURM_ARRAY_TASK_ID", "x")]).is_err_and(|why| why.contains("no number")));
     }
 }

@@ -1,17 +1,40 @@
 //! Where records go: appended as they come, so that whatever ends the program leaves whole records behind.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use tileops_record::{Record, Writer, load};
+use tileops_record::{Record, Writer, parse};
 
 use crate::select::Partition;
 
-/// The rows that a file has records of, by op, case and entry hash.
-pub type Recorded = BTreeSet<(String, String, String)>;
+/// A row: its op, its case, its entry's hash.
+pub type Row = (String, String, String);
+
+/// The rows that a run is to have the times of, and which times count as theirs.
+#[derive(Debug, Clone, Default)]
+pub struct Sought {
+    /// The rows.
+    pub rows: BTreeSet<Row>,
+    /// The name of the device that runs them.
+    pub device: String,
+    /// What takes their times there, and what does as well.
+    pub sources: Vec<&'static str>,
+}
+
+/// What a file that is continued held.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Held {
+    /// The rows that have their time: they are not run again.
+    pub done: BTreeSet<Row>,
+    /// How many records without a time were taken out, because their rows are run again or have a time by now.
+    pub untimed: usize,
+    /// How many bytes were taken off its end: a record that was being written when the program was killed.
+    pub torn: usize,
+}
 
 /// Takes records.
 #[derive(Debug)]
@@ -27,76 +50,261 @@ pub struct Store {
 pub fn of_partition(path: &Path, partition: Option<Partition>) -> PathBuf {
     let Some(Partition { part, of }) = partition.filter(|partition| partition.of > 1) else { return path.to_owned() };
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let at = name.find(".jsonl").unwrap_or(name.len());
-    let (stem, ending) = name.split_at(at);
-    path.with_file_name(format!("{stem}.{part}-of-{of}{ending}"))
+    let unpacked = name.strip_suffix(".zst").unwrap_or(&name);
+    // What is behind the last dot of `h200.2026-11-30` is no ending.
+    let is_ending = |(stem, ending): &(&str, &str)| {
+        !stem.is_empty() && !ending.is_empty() && ending.bytes().all(|byte| byte.is_ascii_alphabetic())
+    };
+    let stem = unpacked.rsplit_once('.').filter(is_ending).map_or(unpacked, |(stem, _)| stem);
+    path.with_file_name(format!("{stem}.{part}-of-{of}{}", &name[stem.len()..]))
+}
+
+/// Whether there is something in the file that would be lost.
+fn is_filled(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0)
+}
+
+/// Whether the file's name says that it is compressed.
+fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "zst")
+}
+
+/// Makes the folder that `path` is in.
+fn make_folder(path: &Path) -> Result<()> {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make `{}`, the folder of `{}`", folder.display(), path.display()))
 }
 
 impl Store {
     /// Records go to `path`, or are printed where there is none. A file that ends in `.zst` is compressed at the end, and
-    /// until then the records are beside it, without that ending. What a file that exists holds is continued by
-    /// `is_resumed`, and its rows are given; without it, the file is left alone.
-    pub fn open(path: Option<&Path>, is_resumed: bool) -> Result<(Self, Recorded)> {
+    /// until then the records are beside it, without that ending. Where rows are sought, the file is continued: what it
+    /// holds of them is said, and what is no record of theirs stays. Without them a file that holds something is refused.
+    ///
+    /// # Errors
+    ///
+    /// Where the file holds something and is not continued, holds something else than records, cannot be read or
+    /// written, or is another run's.
+    pub fn open(path: Option<&Path>, sought: Option<&Sought>) -> Result<(Self, Held)> {
         let Some(path) = path else {
-            return Ok((Store { writer: None, plain: PathBuf::new(), packed: None }, Recorded::new()));
+            return Ok((Store { writer: None, plain: PathBuf::new(), packed: None }, Held::default()));
         };
-        let packed = path.extension().is_some_and(|extension| extension == "zst").then(|| path.to_owned());
+        let packed = is_packed(path).then(|| path.to_owned());
         let plain = if packed.is_some() { path.with_extension("") } else { path.to_owned() };
-        let is_filled = |path: &Path| path.metadata().is_ok_and(|metadata| metadata.len() > 0);
-        let mut recorded = Recorded::new();
-        if is_resumed {
-            if let Some(packed) = packed.as_deref().filter(|packed| packed.exists() && !plain.exists()) {
-                unpack(packed, &plain)?;
-            }
-            if plain.exists() {
-                let loaded = load(std::slice::from_ref(&plain));
-                recorded.extend(loaded.records.into_iter().filter(|record| record.peer.is_none()).filter_map(
-                    |record| Some((record.op.to_string(), record.case.to_string(), record.entry_hash?.to_string())),
-                ));
-            }
-        } else if let Some(path) = [Some(&plain), packed.as_ref()].into_iter().flatten().find(|path| is_filled(path)) {
-            bail!("`{}` has records: continue it with --resume, or name another file", path.display());
+        let refuse_filled = || match [Some(&plain), packed.as_ref()].into_iter().flatten().find(|path| is_filled(path))
+        {
+            Some(path) => bail!("`{}` has records: continue it with --resume, or name another file", path.display()),
+            None => Ok(()),
+        };
+        if sought.is_none() {
+            refuse_filled()?;
         }
-        let writer = Writer::append(&plain).with_context(|| format!("cannot write `{}`", plain.display()))?;
-        Ok((Store { writer: Some(writer), plain, packed }, recorded))
+        make_folder(path)?;
+        let file = locked(&plain)?;
+        let (file, held) = match sought {
+            // Another run may have filled it since.
+            None => (refuse_filled().map(|()| file)?, Held::default()),
+            Some(sought) => continued(file, &plain, packed.as_deref(), sought)?,
+        };
+        Ok((Store { writer: Some(Writer::new(file)), plain, packed }, held))
     }
 
     /// Takes one record.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written, also where nobody reads any more what is printed.
     pub fn write(&mut self, record: &Record) -> Result<()> {
         match &mut self.writer {
             Some(writer) => writer.write(record).with_context(|| format!("cannot write `{}`", self.plain.display())),
             None => {
                 let mut line = serde_json::to_vec(record)?;
                 line.push(b'\n');
-                print(&line)
+                let mut out = io::stdout().lock();
+                out.write_all(&line).and_then(|()| out.flush()).context("cannot print records")
             }
         }
     }
 
+    /// The file that records are in until the end; nothing where they are printed.
+    pub fn place(&self) -> Option<&Path> {
+        self.writer.as_ref().map(|_| &*self.plain)
+    }
+
     /// Compresses the file where that is asked for.
-    pub fn finish(mut self) -> Result<()> {
-        self.writer = None;
+    pub fn finish(self) -> Result<()> {
         let Some(packed) = &self.packed else { return Ok(()) };
         let context = || format!("cannot compress `{}`", self.plain.display());
         let bytes = std::fs::read(&self.plain).with_context(context)?;
         replace(packed, &bytes)?;
+        // Until here the file is this run's own.
         std::fs::remove_file(&self.plain).with_context(context)
     }
 }
 
-fn unpack(packed: &Path, plain: &Path) -> Result<()> {
-    let context = || format!("cannot read `{}`", packed.display());
-    let file = std::fs::File::open(packed).with_context(context)?;
-    let bytes = zstd::decode_all(file).with_context(context)?;
-    replace(plain, &bytes)
+/// Opens a file for appending, and keeps other runs away from it for as long as it is open.
+fn locked(path: &Path) -> Result<File> {
+    let context = || format!("cannot write `{}`", path.display());
+    loop {
+        let file = File::options().create(true).read(true).append(true).open(path).with_context(context)?;
+        if !file.metadata().with_context(context)?.is_file() {
+            return Ok(file);
+        }
+        match file.try_lock() {
+            Ok(()) if is_at(&file, path) => return Ok(file),
+            // Another run has just put a new file in its place.
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                bail!("another run is writing `{}`: wait until it has ended, or name another file", path.display())
+            }
+            // A file system without locks.
+            Err(TryLockError::Error(_)) => return Ok(file),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let place = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+    file.metadata().map(place).ok() == path.metadata().map(place).ok()
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// Puts into `plain`, open as `file`, what it and the compressed file hold together, without what this run replaces.
+fn continued(mut file: File, plain: &Path, packed: Option<&Path>, sought: &Sought) -> Result<(File, Held)> {
+    let context = || format!("cannot read `{}`", plain.display());
+    let mut bytes = Vec::new();
+    if file.metadata().with_context(context)?.is_file() {
+        file.read_to_end(&mut bytes).with_context(context)?;
+    }
+    let (own, torn) = lines(plain, &bytes)?;
+    let unpacked = match packed.filter(|packed| packed.exists()) {
+        Some(packed) => unpack(packed)?,
+        None => Vec::new(),
+    };
+    let (before, _) = lines(packed.unwrap_or(plain), &unpacked)?;
+    let known: HashSet<&[u8]> = own.iter().map(|line| line.text).collect();
+    let mut all: Vec<Line<'_>> = before.into_iter().filter(|line| !known.contains(line.text)).collect();
+    all.extend(own);
+    let replaced = replaced(&all, sought);
+    let done = all.iter().filter_map(|line| sought.done(&line.record)).collect();
+    let mut whole = Vec::new();
+    for (line, _) in all.iter().zip(&replaced).filter(|(_, is_replaced)| !**is_replaced) {
+        whole.extend_from_slice(line.text);
+        whole.push(b'\n');
+    }
+    let held = Held { done, untimed: replaced.into_iter().filter(|&is_replaced| is_replaced).count(), torn };
+    if whole == bytes {
+        return Ok((file, held));
+    }
+    let mut new = None;
+    let written = tileops_files::replace_with(plain, |file| {
+        file.write_all(&whole)?;
+        // Nobody else comes between. Where it is the old file that is written to, it is locked already.
+        let _ = file.try_lock();
+        new = Some(file.try_clone()?);
+        Ok(())
+    });
+    written.with_context(|| format!("cannot write `{}`", plain.display()))?;
+    Ok((new.filter(|new| is_at(new, plain) && !is_at(&file, plain)).unwrap_or(file), held))
+}
+
+/// A line that is a record.
+struct Line<'a> {
+    text: &'a [u8],
+    record: Record,
+}
+
+/// The records of a file, and how many bytes are behind the last whole one. A file with anything else is refused.
+fn lines<'a>(path: &Path, bytes: &'a [u8]) -> Result<(Vec<Line<'a>>, usize)> {
+    let mut lines = Vec::new();
+    for (number, text) in (1..).zip(bytes.split_inclusive(|&byte| byte == b'\n')) {
+        let (text, has_end) = text.strip_suffix(b"\n").map_or((text, false), |text| (text, true));
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        match parse(text) {
+            Ok(record) => lines.push(Line { text, record }),
+            // A kill leaves the beginning of a record; of anything else nothing is taken away.
+            Err(_) if !has_end && (b"{\"schema\":".starts_with(text) || text.starts_with(b"{\"schema\":")) => {
+                return Ok((lines, text.len()));
+            }
+            Err(reason) => bail!(
+                "`{}`, line {number}: {reason}. --resume continues a file of records alone: name another one, or take the \
+                 line out",
+                path.display()
+            ),
+        }
+    }
+    Ok((lines, 0))
+}
+
+impl Sought {
+    /// The row that the record is the time of, by this device.
+    fn done(&self, record: &Record) -> Option<Row> {
+        let timing = record.timing.as_ref().filter(|_| record.peer.is_none())?;
+        let is_ours = record.device.as_ref().is_some_and(|device| *device.name == *self.device);
+        let row = (record.op.to_string(), record.case.to_string(), record.entry_hash.as_ref()?.to_string());
+        (is_ours && self.sources.iter().any(|source| *timing.source == **source) && self.rows.contains(&row))
+            .then_some(row)
+    }
+}
+
+/// Which records say nothing any more: those without a time whose row this run times, has timed, or says something newer
+/// of. Readers take each record of a row for a row.
+fn replaced(lines: &[Line<'_>], sought: &Sought) -> Vec<bool> {
+    let rows: BTreeSet<(&str, &str)> = sought.rows.iter().map(|(op, case, _)| (&**op, &**case)).collect();
+    let device = |record: &Record| record.device.as_ref().map(|device| device.name.to_string());
+    let mut last = BTreeMap::new();
+    for (at, Line { record, .. }) in lines.iter().enumerate().filter(|(_, line)| line.record.peer.is_none()) {
+        last.insert((&*record.op, &*record.case, record.entry_hash.as_deref(), device(record)), at);
+    }
+    let is_replaced = |(at, Line { record, .. }): (usize, &Line<'_>)| {
+        if record.peer.is_some() || record.timing.is_some() {
+            return false;
+        }
+        let device = device(record);
+        let is_ours = device.as_ref().is_none_or(|name| *name == sought.device);
+        (is_ours && rows.contains(&(&*record.op, &*record.case)))
+            || last.get(&(&*record.op, &*record.case, record.entry_hash.as_deref(), device)) != Some(&at)
+    };
+    lines.iter().enumerate().map(is_replaced).collect()
+}
+
+fn unpack(packed: &Path) -> Result<Vec<u8>> {
+    let name = packed.display();
+    let file = File::open(packed).with_context(|| format!("cannot read `{name}`"))?;
+    zstd::decode_all(file).with_context(|| {
+        format!(
+            "`{name}` cannot be decompressed, perhaps because it was cut short: what is left of it can be had by \
+             `zstd -dcq {name} > rest.jsonl`, and continued with `--out rest.jsonl --resume`"
+        )
+    })
+}
+
+/// Writes all records of a file that has none: `path` is there whole, or not at all. One that ends in `.zst` is compressed.
+///
+/// # Errors
+///
+/// Where there is something in the file, or it cannot be written.
+pub fn write_new(path: &Path, lines: &[u8]) -> Result<()> {
+    if is_filled(path) {
+        bail!("`{}` is there already and is not overwritten: name another file, or remove it first", path.display());
+    }
+    make_folder(path)?;
+    replace(path, lines)
 }
 
 /// Writes a file beside its place and moves it there: no reader ever sees half of it. One that ends in `.zst` is compressed.
-pub fn replace(path: &Path, lines: &[u8]) -> Result<()> {
+fn replace(path: &Path, lines: &[u8]) -> Result<()> {
     let context = || format!("cannot write `{}`", path.display());
-    let compressed = path.extension().is_some_and(|extension| extension == "zst");
     let packed =
-        if compressed { Cow::from(zstd::encode_all(lines, 0).with_context(context)?) } else { Cow::from(lines) };
+        if is_packed(path) { Cow::from(zstd::encode_all(lines, 0).with_context(context)?) } else { Cow::from(lines) };
     tileops_files::replace(path, &packed).with_context(context)
 }
 
@@ -110,39 +318,182 @@ pub fn print(lines: &[u8]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use tileops_record::{Device, Failure, Timing, load};
+
     use super::*;
 
     fn record(case: &str) -> Record {
-        Record { entry_hash: Some("abc".into()), ..Record::new("ExpFwdOp", case) }
+        let device = Device { name: "A CPU".into(), ..Device::default() };
+        Record { entry_hash: Some("abc".into()), device: Some(Arc::new(device)), ..Record::new("ExpFwdOp", case) }
+    }
+
+    fn timed(case: &str) -> Record {
+        let timing = Timing { source: "cpu".into(), device_busy_ns: 1.0, ..Timing::default() };
+        Record { timing: Some(Box::new(timing)), ..record(case) }
+    }
+
+    fn failed(case: &str, kind: &str) -> Record {
+        Record { failure: Some(Box::new(Failure { kind: kind.into(), ..Failure::default() })), ..record(case) }
+    }
+
+    fn sought(cases: &[&str]) -> Sought {
+        let row = |case: &&str| ("ExpFwdOp".to_owned(), (*case).to_owned(), "abc".to_owned());
+        Sought { rows: cases.iter().map(row).collect(), device: "A CPU".to_owned(), sources: vec!["cpu"] }
+    }
+
+    fn write(path: &Path, records: &[Record]) {
+        let line = |record: &Record| serde_json::to_string(record).expect("a line") + "\n";
+        fs::write(path, records.iter().map(line).collect::<String>()).expect("written");
+    }
+
+    fn cases(path: &Path) -> Vec<String> {
+        let loaded = load(&[path.to_owned()]);
+        assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
+        loaded.records.iter().map(|record| record.case.to_string()).collect()
+    }
+
+    fn done(held: &Held) -> Vec<&str> {
+        held.done.iter().map(|(_, case, _)| case.as_str()).collect()
     }
 
     #[test]
     fn a_file_with_records_is_continued_or_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
-        for name in ["out.jsonl", "out.jsonl.zst"] {
+        let sought = sought(&["a", "b"]);
+        for name in ["new/out.jsonl", "new/out.jsonl.zst"] {
             let path = folder.path().join(name);
-            let (mut store, recorded) = Store::open(Some(&path), true).expect("a new file");
-            assert!(recorded.is_empty());
-            store.write(&record("a")).expect("written");
+            let (mut store, held) = Store::open(Some(&path), Some(&sought)).expect("a new file, in a new folder");
+            assert_eq!(held, Held::default());
+            store.write(&timed("a")).expect("written");
             // Killed here: what is there is whole, whatever the file is called in the end.
             drop(store);
-            let (mut store, recorded) = Store::open(Some(&path), true).expect("an old file");
-            assert_eq!(recorded.iter().map(|(_, case, _)| case.as_str()).collect::<Vec<_>>(), ["a"]);
-            store.write(&record("b")).expect("written");
+            let (mut store, held) = Store::open(Some(&path), Some(&sought)).expect("an old file");
+            assert_eq!(done(&held), ["a"]);
+            store.write(&timed("b")).expect("written");
             store.finish().expect("finished");
-            let error = Store::open(Some(&path), false).expect_err("there are records");
+            let error = Store::open(Some(&path), None).expect_err("there are records");
             assert!(error.to_string().contains("--resume"), "{error}");
-            let (_, recorded) = Store::open(Some(&path), true).expect("an old file");
-            assert_eq!(recorded.len(), 2, "{name}");
-            std::fs::remove_file(folder.path().join("out.jsonl")).expect("it is there");
+            let error = write_new(&path, b"").expect_err("there are records");
+            assert!(error.to_string().contains("not overwritten"), "{error}");
+            let (_, held) = Store::open(Some(&path), Some(&sought)).expect("an old file");
+            assert_eq!(done(&held), ["a", "b"], "{name}");
+            fs::remove_file(folder.path().join("new/out.jsonl")).expect("it is there");
         }
+    }
+
+    #[test]
+    fn what_a_file_holds_of_a_row_is_a_time_of_this_device_or_is_run_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.jsonl");
+        let gpu = Arc::new(Device { name: "NVIDIA H200".into(), ..Device::default() });
+        let of_gpu = |record: Record| Record { device: Some(gpu.clone()), ..record };
+        let priced = Record { device: None, ..record("priced") };
+        let events = Timing { source: "events".into(), device_busy_ns: 1.0, ..Timing::default() };
+        let peer = Record { peer: Some("torch-eager".into()), ..failed("of a peer", "unsupported") };
+        let records = [
+            timed("timed"),
+            failed("wrong", "wrong"),
+            priced,
+            of_gpu(timed("of the GPU")),
+            of_gpu(failed("of the GPU", "hung")),
+            Record { timing: Some(Box::new(events)), ..timed("by events") },
+            Record { entry_hash: Some("old".into()), ..timed("of another entry") },
+            peer,
+            failed("not asked for", "hung"),
+            failed("not asked for", "crashed"),
+        ];
+        write(&path, &records);
+        let all = ["timed", "wrong", "priced", "of the GPU", "by events", "of another entry", "of a peer"];
+        let (_, held) = Store::open(Some(&path), Some(&sought(&all))).expect("a file of records");
+        assert_eq!(done(&held), ["timed"]);
+        assert_eq!(held.untimed, 3);
+        let left = load(std::slice::from_ref(&path)).records;
+        let kept: Vec<&Record> =
+            records.iter().enumerate().filter(|(at, _)| ![1, 2, 8].contains(at)).map(|(_, r)| r).collect();
+        assert_eq!(left.iter().collect::<Vec<_>>(), kept, "no measurement is taken out, and no peer's record");
+    }
+
+    #[test]
+    fn a_compressed_file_and_one_beside_it_are_taken_together() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (plain, packed) = (folder.path().join("y.jsonl"), folder.path().join("y.jsonl.zst"));
+        for beside in [vec![], vec![timed("a")], vec![timed("a"), timed("b"), timed("c")]] {
+            write(&plain, &[timed("a"), failed("c", "hung"), timed("b")]);
+            let bytes = fs::read(&plain).expect("read");
+            replace(&packed, &bytes).expect("packed");
+            write(&plain, &beside);
+            let (store, held) = Store::open(Some(&packed), Some(&sought(&["a", "b", "c"]))).expect("both are read");
+            assert_eq!(held.done.len(), beside.len().max(2), "{beside:?}");
+            store.finish().expect("finished");
+            let mut left = cases(&packed);
+            left.sort();
+            assert_eq!(left, ["a", "b", "c"][..beside.len().max(2)]);
+        }
+        let bytes = fs::read(&packed).expect("read");
+        fs::write(&packed, &bytes[..bytes.len() - 9]).expect("cut");
+        let error = Store::open(Some(&packed), Some(&sought(&[]))).expect_err("it is cut short");
+        assert!(error.to_string().contains("zstd -dcq"), "{error}");
+        assert_eq!(fs::read(&packed).expect("it is left alone").len(), bytes.len() - 9);
+    }
+
+    #[test]
+    fn a_record_that_a_kill_has_torn_is_cut_off_and_nothing_else_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.jsonl");
+        write(&path, &[timed("a"), timed("b")]);
+        let whole = fs::read(&path).expect("read");
+        for end in [whole.len() - 1, whole.len() - 2, whole.len() / 2 + 3] {
+            fs::write(&path, &whole[..end]).expect("torn");
+            let (mut store, held) = Store::open(Some(&path), Some(&sought(&["a", "b"]))).expect("it is continued");
+            let is_whole = end == whole.len() - 1;
+            assert_eq!(held.torn, if is_whole { 0 } else { end - whole.len() / 2 });
+            assert_eq!(done(&held), ["a", "b"][..if is_whole { 2 } else { 1 }]);
+            store.write(&timed("c")).expect("written");
+            drop(store);
+            assert_eq!(cases(&path).last().map(String::as_str), Some("c"));
+        }
+        for text in ["# Notes\n\nMine.\n", "mine", "{\"schema\":\"tileops.record/9\",\"op\":\"A\",\"case\":\"a\"}\n"] {
+            fs::write(&path, text).expect("written");
+            let error = Store::open(Some(&path), Some(&sought(&[]))).expect_err("it is no file of records").to_string();
+            assert!(error.contains("out.jsonl`, line 1: ") && error.contains("name another one"), "{error}");
+            assert_eq!(fs::read_to_string(&path).expect("it is left alone"), text);
+        }
+    }
+
+    #[test]
+    fn two_runs_do_not_write_one_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.jsonl");
+        write(&path, &[failed("a", "hung"), timed("b")]);
+        // The first one puts a new file in its place, which is its own as well.
+        let (first, held) = Store::open(Some(&path), Some(&sought(&["a", "b"]))).expect("the first");
+        assert_eq!(held.untimed, 1);
+        for sought in [None, Some(&sought(&["a"]))] {
+            let error = Store::open(Some(&path), sought).expect_err("it is taken").to_string();
+            assert!(error.contains("out.jsonl`"), "{error}");
+            assert_eq!(error.contains("another run is writing"), sought.is_some(), "{error}");
+        }
+        drop(first);
+        Store::open(Some(&path), Some(&sought(&["a"]))).expect("it is free again");
     }
 
     #[test]
     fn each_partition_has_a_file_of_its_own() {
         let part = |part, of| Some(Partition { part, of });
-        assert_eq!(of_partition(Path::new("a/out.jsonl.zst"), part(2, 8)), Path::new("a/out.2-of-8.jsonl.zst"));
-        assert_eq!(of_partition(Path::new("out"), part(2, 8)), Path::new("out.2-of-8"));
+        for (name, expected) in [
+            ("a/out.jsonl.zst", "a/out.2-of-8.jsonl.zst"),
+            ("out", "out.2-of-8"),
+            ("o.zst", "o.2-of-8.zst"),
+            ("o.json", "o.2-of-8.json"),
+            ("h200.2026-11-30", "h200.2026-11-30.2-of-8"),
+            ("h200.jsonl.old.jsonl", "h200.jsonl.old.2-of-8.jsonl"),
+            (".jsonl", ".jsonl.2-of-8"),
+        ] {
+            assert_eq!(of_partition(Path::new(name), part(2, 8)), Path::new(expected));
+        }
         assert_eq!(of_partition(Path::new("out.jsonl"), part(1, 1)), Path::new("out.jsonl"));
         assert_eq!(of_partition(Path::new("out.jsonl"), None), Path::new("out.jsonl"));
     }

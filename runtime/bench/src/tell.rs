@@ -5,7 +5,8 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 use tileops_record::Record;
 
@@ -14,11 +15,18 @@ pub fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
+/// So many of them: `1 row`, `2 rows`.
+pub fn many(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Where a row's time went, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Spent {
     /// Samples: calls, with what comes before each.
     pub samples: f64,
+    /// How much of that the device was busy with the samples' kernels: their number times the median.
+    pub kernels: f64,
     /// The reference, and comparing with it.
     pub correctness: f64,
     /// Reading tensors back for it.
@@ -35,6 +43,7 @@ impl Add for Spent {
     fn add(self, other: Spent) -> Spent {
         Spent {
             samples: self.samples + other.samples,
+            kernels: self.kernels + other.kernels,
             correctness: self.correctness + other.correctness,
             reading: self.reading + other.reading,
             inputs: self.inputs + other.inputs,
@@ -62,10 +71,11 @@ pub fn split(spent: Spent, starts: Duration, processes: usize, wall: Duration) -
     let rest = (wall.as_secs_f64() - known).max(0.0);
     let beside = if spent.samples > 0.0 { (wall.as_secs_f64() - starts) / spent.samples } else { 0.0 };
     format!(
-        "{:.1} s: samples {:.1}, correctness {:.1}, reading back {:.1}, inputs {:.1}, compile {:.1}, {processes} process starts {starts:.1}, \
+        "{:.1} s: samples {:.1} (kernels {:.1}), correctness {:.1}, reading back {:.1}, inputs {:.1}, compile {:.1}, {processes} process starts {starts:.1}, \
          rest {rest:.1}; {beside:.2} times the samples without the starts",
         wall.as_secs_f64(),
         spent.samples,
+        spent.kernels,
         spent.correctness,
         spent.reading,
         spent.inputs,
@@ -80,11 +90,15 @@ pub struct Progress(ProgressBar);
 impl Progress {
     /// Of that many rows.
     pub fn new(rows: usize) -> Self {
-        if !std::io::stderr().is_terminal() {
-            return Progress(ProgressBar::hidden());
+        match std::io::stderr().is_terminal() {
+            true => Progress::on(ProgressDrawTarget::stderr(), rows),
+            false => Progress(ProgressBar::hidden()),
         }
+    }
+
+    fn on(target: ProgressDrawTarget, rows: usize) -> Self {
         let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed}, {eta} left  {msg}");
-        let bar = ProgressBar::new(rows as u64);
+        let bar = ProgressBar::with_draw_target(Some(rows as u64), target);
         Progress(style.map_or(bar.clone(), |style| bar.clone().with_style(style)))
     }
 
@@ -94,11 +108,21 @@ impl Progress {
         self.0.tick();
     }
 
-    /// A row is done.
-    pub fn done(&self, record: &Record) {
+    /// A row is done: keeps its record, which may be printed where the bar is, and says what came of it.
+    pub fn done(&self, record: &Record, keep: impl FnOnce() -> Result<()>) -> Result<()> {
         let text = line(record);
-        self.0.suspend(|| say(&text));
+        let kept = self.0.suspend(|| {
+            keep()?;
+            say(&text);
+            Ok(())
+        });
         self.0.inc(1);
+        kept
+    }
+
+    /// Says something between two rows.
+    pub fn say(&self, text: &str) {
+        self.0.suspend(|| say(text));
     }
 
     /// All are.
@@ -128,11 +152,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_bar_is_not_there_while_a_record_is_printed() {
+        let terminal = indicatif::InMemoryTerm::new(10, 80);
+        let progress = Progress::on(ProgressDrawTarget::term_like(Box::new(terminal.clone())), 2);
+        progress.begin("ExpFwdOp", "square");
+        assert!(terminal.contents().contains("0/2"), "{}", terminal.contents());
+        let mut seen = None;
+        let keep = || {
+            seen = Some(terminal.contents());
+            Ok(())
+        };
+        progress.done(&Record::new("ExpFwdOp", "square"), keep).expect("it is kept");
+        assert_eq!(seen.as_deref(), Some(""));
+    }
+
+    #[test]
     fn the_split_adds_up() {
-        let one = Spent { samples: 1.0, correctness: 0.5, reading: 0.25, inputs: 0.25, compile: 0.125 };
+        let one = Spent { samples: 1.0, kernels: 0.25, correctness: 0.5, reading: 0.25, inputs: 0.25, compile: 0.125 };
         let both: Spent = [one, one].into_iter().sum();
         let text = split(both, Duration::from_secs(2), 3, Duration::from_secs(8));
-        let due = "8.0 s: samples 2.0, correctness 1.0, reading back 0.5, inputs 0.5, compile 0.2, 3 process starts 2.0, \
+        let due = "8.0 s: samples 2.0 (kernels 0.5), correctness 1.0, reading back 0.5, inputs 0.5, compile 0.2, 3 process starts 2.0, \
                    rest 1.8; 3.00 times";
         assert!(text.starts_with(due), "{text}");
     }

@@ -3,9 +3,9 @@
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 use tileops_analyzer::workload::Call;
 use tileops_device::DeviceError;
@@ -14,7 +14,7 @@ use tileops_ops::{OpError, Outputs, Tensor};
 use tileops_record::{Device, Failure, Record};
 use tileops_reference::{Place, Reference, Target};
 
-use crate::fault::{Faulty, Injection};
+use crate::fault::{Fault, Faulty, Injection};
 use crate::inputs::{Set, row_seed};
 use crate::judge::{self, Before};
 use crate::machine::{Machine, Which};
@@ -30,6 +30,8 @@ pub struct Job {
     pub manifest: PathBuf,
     /// The op.
     pub op: String,
+    /// Its entry's hash when the run began.
+    pub entry_hash: String,
     /// The cases of its rows.
     pub cases: Vec<String>,
     /// What runs it.
@@ -40,6 +42,13 @@ pub struct Job {
     pub faults: Vec<Injection>,
 }
 
+impl Job {
+    /// Whether the fault is one of the op's process.
+    fn has(&self, fault: Fault) -> bool {
+        self.faults.iter().any(|injected| injected.fault == fault && injected.op == self.op)
+    }
+}
+
 /// What a child says: a line of its standard output each, as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Message {
@@ -47,6 +56,8 @@ pub enum Message {
     Ready(Box<Device>),
     /// There is no such machine, or no such op: no child will do better.
     Refused(String),
+    /// The op's entry is another one by now: none of its rows is run.
+    Changed,
     /// A row begins.
     Begin(String),
     /// A row is done. Where the process is spent, it ends here.
@@ -66,22 +77,29 @@ pub fn run() -> Result<()> {
     std::io::stdin().lock().read_line(&mut line).context("cannot read the job")?;
     let job: Job = serde_json::from_str(&line).context("the job is not one")?;
     end_with_parent();
-    let taken = || -> Result<(Manifest, Arc<dyn Machine>, &'static Reference)> {
-        let manifest = Manifest::read_some(&job.manifest, |op| op == job.op)?;
-        let reference = tileops_reference::of(&job.op).ok_or_else(|| anyhow!("{} has no reference", job.op))?;
-        Ok((manifest, job.which.open()?, reference))
+    let manifest = match Manifest::read_some(&job.manifest, |op| op == job.op) {
+        Ok(manifest) => manifest,
+        Err(error) => return tell(&Message::Refused(format!("{error:#}"))),
     };
-    let (manifest, machine, reference) = match taken() {
+    let Some(entry) = manifest.entries().next().filter(|entry| entry.hash() == job.entry_hash) else {
+        return tell(&Message::Changed);
+    };
+    let taken = || -> Result<(Arc<dyn Machine>, &'static Reference)> {
+        let reference = tileops_reference::of(&job.op).ok_or_else(|| anyhow!("{} has no reference", job.op))?;
+        Ok((job.which.open()?, reference))
+    };
+    let (machine, reference) = match taken() {
         Ok(taken) => taken,
         Err(error) => return tell(&Message::Refused(format!("{error:#}"))),
     };
-    let Some(entry) = manifest.entries().next() else {
-        return tell(&Message::Refused(format!("the manifest has no {}", job.op)));
-    };
+    if job.has(Fault::SlowStart) {
+        std::thread::sleep(Duration::from_secs(3));
+    }
     let device = Arc::new(machine.describe());
     tell(&Message::Ready(Box::new((*device).clone())))?;
     for case in &job.cases {
-        let Some(call) = entry.call(case) else { bail!("{} has no case {case}", job.op) };
+        // Its text is the same, and what it refers to is not: another entry's.
+        let Some(call) = entry.call(case) else { return tell(&Message::Changed) };
         tell(&Message::Begin(case.clone()))?;
         let mut record = price::record(REGISTRY, &entry, call);
         record.device = Some(device.clone());
@@ -100,16 +118,19 @@ pub fn run() -> Result<()> {
             break;
         }
     }
+    while job.has(Fault::Linger) {
+        std::thread::park();
+    }
     Ok(())
 }
 
 /// Ends this process when its parent has: the parent keeps the pipe of standard input open for as long as it lives. That is
-/// so in the middle of a call, too, which may never return.
+/// so in the middle of a call, too, which may never return: nothing is waited for, and no fault is made of it.
 pub fn end_with_parent() {
     std::thread::spawn(|| {
         let mut rest = Vec::new();
         let _ = std::io::stdin().lock().read_to_end(&mut rest);
-        std::process::abort();
+        signal_hook::low_level::exit(1);
     });
 }
 
@@ -188,6 +209,9 @@ impl Row<'_> {
         self.spent = spent;
         made?;
         let timing = timed(&mut spent.samples, || measure(&*machine, &mut sets, &self.job.effort));
+        if let Ok(timing) = &timing {
+            spent.kernels += timing.samples.unwrap_or(0) as f64 * timing.device_busy_ns / 1e9;
+        }
         self.spent = spent;
         record.timing = Some(Box::new(timing?));
         Ok(())

@@ -90,6 +90,13 @@ fn a_file_is_written_whole_and_compressed_by_its_name() {
         let output = run(&["--op", "Matmul*", "--out", &path.display().to_string()]);
         assert!(output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     }
+    for path in [&plain, &packed] {
+        let before = std::fs::read(path).expect("the file can be read");
+        let output = run(&["--op", "Exp*", "--out", &path.display().to_string()]);
+        assert_eq!(output.status.code(), Some(2), "nothing is overwritten");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("is not overwritten"), "{output:?}");
+        assert_eq!(std::fs::read(path).expect("the file can be read"), before);
+    }
     let text = std::fs::read(&plain).expect("the file can be read");
     let unpacked = zstd::decode_all(&*std::fs::read(&packed).expect("the file can be read")).expect("it is compressed");
     assert_eq!(text, unpacked);
@@ -103,7 +110,7 @@ fn a_file_is_written_whole_and_compressed_by_its_name() {
 fn what_cannot_be_done_is_said() {
     let output = run(&["--op", "None*"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no op of"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("`--op None*` leaves no row"), "{output:?}");
     let output = run(&["--resume"]);
     assert_eq!(output.status.code(), Some(2), "prices are not resumed");
 }

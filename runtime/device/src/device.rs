@@ -67,6 +67,18 @@ impl Device {
         Ok(usize::try_from(result::device::get_count().doing("counting the devices")?).unwrap_or(0))
     }
 
+    /// The name of device number `ordinal`, which takes no context of it.
+    pub fn name_of(ordinal: usize) -> Result<String, DeviceError> {
+        let count = Device::count()?;
+        let no_device = |_| DeviceError::NoDevice { ordinal, count };
+        let number = i32::try_from(ordinal).map_err(no_device)?;
+        if ordinal >= count {
+            return Err(DeviceError::NoDevice { ordinal, count });
+        }
+        let device = result::device::get(number).doing("finding the device")?;
+        result::device::get_name(device).doing("reading the device's name")
+    }
+
     /// Device number `ordinal`, with a stream of its own.
     pub fn open(ordinal: usize) -> Result<Self, DeviceError> {
         let count = Device::count()?;

@@ -11,6 +11,14 @@ pub enum DeviceError {
     /// A library of CUDA is not there.
     #[error("{} is not installed: {}", .0.file_name(), .0.remedy())]
     Missing(Library),
+    /// A library of CUDA is there, and cannot be used.
+    #[error("{} cannot be used: {why}; {}", .library.file_name(), .library.remedy())]
+    Broken {
+        /// The library.
+        library: Library,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The driver knows no device of that number.
     #[error("there is no CUDA device {ordinal}: the driver knows {count}")]
     NoDevice {
@@ -74,6 +82,16 @@ impl DeviceError {
     /// Whether there was not enough memory: less of it may do.
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self, DeviceError::Driver { name, .. } if name == "CUDA_ERROR_OUT_OF_MEMORY")
+    }
+
+    /// Whether there is no GPU here: no driver, or a driver that has none. A driver that does not work is another matter.
+    pub fn is_absence(&self) -> bool {
+        match self {
+            DeviceError::Missing(library) => *library == Library::Driver,
+            DeviceError::NoDevice { count, .. } => *count == 0,
+            DeviceError::Driver { name, .. } => name == "CUDA_ERROR_NO_DEVICE",
+            _ => false,
+        }
     }
 
     pub(crate) fn library(doing: impl Into<String>, what: impl std::fmt::Debug) -> Self {

@@ -59,25 +59,60 @@ impl Library {
 
     /// Whether it can be loaded, which is tried once a process.
     pub fn is_present(self) -> bool {
-        static PRESENT: [OnceLock<bool>; 4] = [const { OnceLock::new() }; 4];
-        *PRESENT[self as usize].get_or_init(|| {
-            self.preload();
+        matches!(self.state(), State::Whole | State::Lacks(_))
+    }
+
+    /// An error that says what to do, unless the library is there and whole. Each function of this crate that needs a
+    /// library calls this first: the bindings panic without it.
+    pub fn require(self) -> Result<(), DeviceError> {
+        let broken = |why: String| DeviceError::Broken { library: self, why };
+        match self.state() {
+            State::Whole => Ok(()),
+            State::Missing => Err(DeviceError::Missing(self)),
+            State::Refused(why) => Err(broken(why.clone())),
+            State::Lacks(function) => {
+                let place = self.loaded_from().map_or_else(String::new, |path| format!(" ({})", path.display()));
+                Err(broken(format!("it{place} has no `{function}`")))
+            }
+        }
+    }
+
+    fn state(self) -> &'static State {
+        static STATES: [OnceLock<State>; 4] = [const { OnceLock::new() }; 4];
+        STATES[self as usize].get_or_init(|| {
+            let refused = self.preload();
             // SAFETY: loading a library runs its initialisers; these are NVIDIA's own, made to be loaded at any time.
-            unsafe {
+            let is_there = unsafe {
                 match self {
                     Library::Driver => cudarc::driver::sys::is_culib_present(),
                     Library::Nvrtc => cudarc::nvrtc::sys::is_culib_present(),
                     Library::CublasLt => cudarc::cublaslt::sys::is_culib_present(),
                     Library::Cupti => cudarc::cupti::sys::is_culib_present(),
                 }
+            };
+            if !is_there {
+                // Of a file that is not there the loader says its own name; another name is of something that it needs.
+                let absent = format!("{}: cannot open shared object file: No such file", self.file_name());
+                return match refused {
+                    Some(why) if !why.starts_with(&absent) => State::Refused(why),
+                    _ => State::Missing,
+                };
             }
+            let lacks = self.functions().iter().find(|function| {
+                // SAFETY: as above; the address is looked up and not used.
+                unsafe { cudarc::driver::sys::culib().get::<unsafe extern "C" fn()>(function.as_bytes()) }.is_err()
+            });
+            lacks.map_or(State::Whole, |function| State::Lacks(function))
         })
     }
 
-    /// An error that says what to do, unless the library is there. Each function of this crate that needs a library
-    /// calls this first: the bindings panic without it.
-    pub fn require(self) -> Result<(), DeviceError> {
-        if self.is_present() { Ok(()) } else { Err(DeviceError::Missing(self)) }
+    /// The functions of it that are called, through the bindings, which panic where one is missing: the driver's, since a
+    /// driver is older than what it is used by. The other libraries come with this version of CUDA, or are not found.
+    pub fn functions(self) -> &'static [&'static str] {
+        match self {
+            Library::Driver => DRIVER,
+            Library::Nvrtc | Library::CublasLt | Library::Cupti => &[],
+        }
     }
 
     /// The file that was loaded, where the system tells.
@@ -89,8 +124,8 @@ impl Library {
     }
 
     /// Loads the file from a toolkit's folder where the system's loader does not know it: what is loaded under its name
-    /// once is found by that name from then on.
-    fn preload(self) {
+    /// once is found by that name from then on. Gives what the system's loader said where none was loaded.
+    fn preload(self) -> Option<String> {
         // SAFETY: as above; the handle is leaked, so nothing of it is unloaded while it is in use.
         let load = |path: OsString| unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
         let by_name = load(self.file_name().into());
@@ -99,11 +134,70 @@ impl Library {
             let folders = if self == Library::Driver { Vec::new() } else { folders() };
             folders.into_iter().find_map(|folder| load(folder.join(self.file_name()).into()).ok()).ok_or(error)
         });
-        if let Ok(loaded) = loaded {
-            std::mem::forget(loaded);
+        match loaded {
+            Ok(loaded) => {
+                std::mem::forget(loaded);
+                None
+            }
+            Err(error) => Some(said(&error)),
         }
     }
 }
+
+/// What the system's loader said of a file.
+fn said(error: &libloading::Error) -> String {
+    use std::error::Error as _;
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// What became of loading a library.
+#[derive(Debug)]
+enum State {
+    Whole,
+    /// There is no such file.
+    Missing,
+    /// There is one, and the system's loader does not take it.
+    Refused(String),
+    /// It was loaded, and lacks a function.
+    Lacks(&'static str),
+}
+
+const DRIVER: &[&str] = &[
+    "cuInit",
+    "cuGetErrorName",
+    "cuGetErrorString",
+    "cuDriverGetVersion",
+    "cuDeviceGetCount",
+    "cuDeviceGet",
+    "cuDeviceGetName",
+    "cuDeviceGetAttribute",
+    "cuDeviceGetUuid_v2",
+    "cuDeviceTotalMem_v2",
+    "cuDevicePrimaryCtxRetain",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuStreamCreate",
+    "cuStreamSynchronize",
+    "cuStreamDestroy_v2",
+    "cuEventCreate",
+    "cuEventRecord",
+    "cuEventElapsedTime_v2",
+    "cuEventDestroy_v2",
+    "cuMemAlloc_v2",
+    "cuMemFree_v2",
+    "cuMemcpyHtoD_v2",
+    "cuMemcpyDtoH_v2",
+    "cuMemsetD8Async",
+    "cuModuleLoadData",
+    "cuModuleGetFunction",
+    "cuModuleUnload",
+    "cuFuncGetParamInfo",
+    "cuFuncSetAttribute",
+    "cuLaunchKernel",
+    "cuProfilerStart",
+    "cuProfilerStop",
+];
 
 /// Where toolkits keep their libraries.
 fn folders() -> Vec<PathBuf> {

@@ -15,7 +15,7 @@ pub mod units;
 mod write;
 
 pub use extra::Extra;
-pub use read::{Loaded, Problem, Reason, each, each_brief, load};
+pub use read::{Loaded, Problem, Reason, each, each_brief, load, parse};
 pub use record::{Clocks, Correctness, Device, Failure, Policy, Record, Run, SCHEMA, Tensor, Timing};
 pub use text::Text;
 pub use write::Writer;

@@ -290,7 +290,7 @@ fn one<T: PartialEq>(kept: &mut Option<Arc<T>>, found: &mut Option<Arc<T>>) {
 }
 
 /// The record of a line, with all that it says.
-pub(crate) fn parse(line: &[u8]) -> Result<Record, Reason> {
+pub fn parse(line: &[u8]) -> Result<Record, Reason> {
     // Checked as a whole, its strings need not be one by one.
     let read = std::str::from_utf8(line).map_or_else(|_| serde_json::from_slice(line), serde_json::from_str);
     let record: Record = read.map_err(|error| Reason::Form(explain(line, &error)))?;

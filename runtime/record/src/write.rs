@@ -1,8 +1,7 @@
 //! Records to a file, one a line, so that whatever ends the program leaves whole records behind.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Write};
 
 use crate::record::Record;
 
@@ -14,19 +13,9 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens `path` for appending, and makes it where it does not exist. A last line without its end is what a killed
-    /// program left: the next record begins on a line of its own, and the torn one costs itself when it is read.
-    pub fn append(path: &Path) -> io::Result<Writer> {
-        let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
-        let mut last = [b'\n'];
-        if file.metadata()?.len() > 0 {
-            file.seek(SeekFrom::End(-1))?;
-            file.read_exact(&mut last)?;
-        }
-        if last != [b'\n'] {
-            file.write_all(b"\n")?;
-        }
-        Ok(Writer { file, line: Vec::new() })
+    /// Writes behind what `file` holds, whose last line has its end: it is open for appending, or at its end.
+    pub fn new(file: File) -> Writer {
+        Writer { file, line: Vec::new() }
     }
 
     /// Writes one record.
@@ -49,10 +38,11 @@ mod tests {
     fn a_torn_line_costs_itself_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("r.jsonl");
-        Writer::append(&path).expect("opened").write(&Record::new("AddFwdOp", "a")).expect("written");
+        let open = || File::options().create(true).append(true).open(&path).expect("opened");
+        Writer::new(open()).write(&Record::new("AddFwdOp", "a")).expect("written");
         let whole = fs::read(&path).expect("read");
-        fs::write(&path, [whole.as_slice(), &whole[..20]].concat()).expect("torn");
-        let mut writer = Writer::append(&path).expect("opened");
+        fs::write(&path, [whole.as_slice(), &whole[..20], b"\n"].concat()).expect("torn");
+        let mut writer = Writer::new(open());
         writer.write(&Record::new("AddFwdOp", "b")).expect("written");
         writer.write(&Record::new("AddFwdOp", "c")).expect("written");
         let loaded = load(&[path]);

@@ -80,6 +80,7 @@ impl Machine for Host {
                 std::thread::park();
             },
             Fault::Crash | Fault::Abort => std::process::abort(),
+            Fault::Panic | Fault::SlowStart | Fault::Linger => Ok(()),
         }
     }
 

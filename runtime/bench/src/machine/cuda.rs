@@ -230,6 +230,7 @@ impl Machine for Gpu {
                 Ok(kernel.launch(Grid::row(1, 1), &[Argument::Null])?)
             }
             Fault::Abort => std::process::abort(),
+            Fault::Panic | Fault::SlowStart | Fault::Linger => Ok(()),
         }
     }
 

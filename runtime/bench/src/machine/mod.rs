@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 use tileops_device::Reading;
 use tileops_ops::{CheckedCall, Implementation, Tensor};
@@ -26,14 +26,6 @@ pub enum Which {
     Cpu,
     /// A GPU, by its number.
     Cuda(usize),
-}
-
-/// The first GPU, or the CPU where there is none.
-impl Default for Which {
-    fn default() -> Self {
-        let has_gpu = tileops_device::Device::count().is_ok_and(|count| count > 0);
-        if has_gpu { Which::Cuda(0) } else { Which::Cpu }
-    }
 }
 
 impl FromStr for Which {
@@ -59,6 +51,41 @@ impl fmt::Display for Which {
 }
 
 impl Which {
+    /// The first GPU, or the CPU where there is none.
+    ///
+    /// # Errors
+    ///
+    /// Where there is a driver and it does not work: times of the CPU are not what was meant.
+    pub fn first() -> Result<Self> {
+        match tileops_device::Device::count() {
+            Ok(0) => Ok(Which::Cpu),
+            Ok(_) => Ok(Which::Cuda(0)),
+            Err(error) if error.is_absence() => Ok(Which::Cpu),
+            Err(error) => {
+                Err(error).context("the GPU cannot be used (`--device cpu` runs the references, without a GPU)")
+            }
+        }
+    }
+
+    /// The name that records have of the machine.
+    pub fn device_name(self) -> Result<String> {
+        match self {
+            Which::Cpu => Ok(Host.describe().name.to_string()),
+            Which::Cuda(number) => {
+                tileops_device::Device::name_of(number).with_context(|| format!("cannot use cuda:{number}"))
+            }
+        }
+    }
+
+    /// What takes times on the machine, and what does as well: a time by CUPTI is one wherever times are by events.
+    pub fn sources(self) -> &'static [&'static str] {
+        match self {
+            Which::Cpu => &["cpu"],
+            Which::Cuda(_) if tileops_device::Library::Cupti.is_present() => &["cupti"],
+            Which::Cuda(_) => &["cupti", "events"],
+        }
+    }
+
     /// Takes the machine up.
     pub fn open(self) -> Result<Arc<dyn Machine>> {
         match self {
