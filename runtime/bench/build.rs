@@ -1,4 +1,4 @@
-//! Which revision of the sources is built, for the records.
+//! Which revision of the sources is built, for the records: of the benchmark, and of the calibration beside it.
 
 #![allow(clippy::print_stdout, reason = "how a build script speaks to Cargo")]
 
@@ -14,8 +14,10 @@ fn main() {
     let changed = git(&["status", "--porcelain", "--untracked-files=no", ":/analyzer", ":/runtime", ":/Cargo.lock"]);
     println!("cargo::rustc-env=TILEOPS_REVISION={revision}");
     println!("cargo::rustc-env=TILEOPS_DIRTY={}", changed.is_none_or(|files| !files.is_empty()));
-    for path in ["../../analyzer/src", "..", "../../Cargo.lock"] {
-        println!("cargo::rerun-if-changed={path}");
+    if let Some(root) = git(&["rev-parse", "--show-toplevel"]) {
+        for path in ["analyzer/src", "runtime", "Cargo.lock"] {
+            println!("cargo::rerun-if-changed={root}/{path}");
+        }
     }
     for name in ["HEAD", "logs/HEAD"] {
         if let Some(path) = git(&["rev-parse", "--git-path", name]) {

@@ -52,7 +52,7 @@ pub fn replace(path: &Path, contents: &[u8]) -> Result<()> {
 /// As [`replace`], of the contents that `write` writes. Until it has, the old ones can be read.
 pub fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     // Whoever has it open would go on in a file that has no name any more.
-    if ["/dev", "/proc"].iter().any(|of_descriptors| path.starts_with(of_descriptors)) {
+    if is_descriptor(path) {
         return write(&mut File::create(path)?);
     }
     let target = match fs::symlink_metadata(path) {
@@ -85,6 +85,42 @@ pub fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) ->
     file.as_file().sync_all()?;
     file.persist(target).map_err(|error| error.error)?;
     Ok(())
+}
+
+fn is_descriptor(path: &Path) -> bool {
+    ["/dev", "/proc"].iter().any(|of_descriptors| path.starts_with(of_descriptors))
+}
+
+/// Fails where [`replace`] would, for a reason that is known before there is anything to write: a folder that is not there, or
+/// that takes no file. What is at `path` stays as it is.
+pub fn can_replace(path: &Path) -> Result<()> {
+    let folder_of = |path: &Path| match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) => folder.to_owned(),
+        None => ".".into(),
+    };
+    if is_descriptor(path) {
+        return Ok(());
+    }
+    match fs::metadata(path) {
+        Ok(there) if there.is_dir() => Err(Error::new(ErrorKind::IsADirectory, "it is a folder")),
+        // To open a pipe would be to wait for whoever reads it.
+        Ok(there) if !there.is_file() => Ok(()),
+        Ok(_) => {
+            let target = fs::canonicalize(path)?;
+            match new_file(&folder_of(&target), OWN) {
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                    File::options().write(true).open(target).map(drop)
+                }
+                made => made.map(drop),
+            }
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            // A link that leads nowhere yet is followed.
+            let target = fs::read_link(path).map_or_else(|_| path.to_owned(), |to| folder_of(path).join(to));
+            new_file(&folder_of(&target), ANY).map(drop)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Makes `file` his and his group's whose `there` is.
@@ -128,6 +164,28 @@ mod tests {
         replace_with(&path, read).expect_err("it was not written");
         assert_eq!(fs::read_to_string(&path).expect("it can be read"), "second");
         assert_eq!(fs::read_dir(folder.path()).expect("it can be listed").count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_known_before() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let path = folder.path().join("a.txt");
+        can_replace(&path).expect("it can be made");
+        fs::write(&path, "old").expect("it is written");
+        can_replace(&path).expect("it can be replaced");
+        assert_eq!(fs::read_to_string(&path).expect("it can be read"), "old");
+        assert_eq!(fs::read_dir(folder.path()).expect("it can be listed").count(), 1, "nothing is left beside it");
+        let error = can_replace(&folder.path().join("none/a.txt")).expect_err("there is no such folder");
+        assert!(error.kind() == ErrorKind::NotFound && !error.to_string().contains(".tmp"), "{error}");
+        can_replace(folder.path()).expect_err("a folder is not written to");
+        can_replace(&path.join("b.txt")).expect_err("a file holds no file");
+        #[cfg(unix)]
+        {
+            can_replace(Path::new("/dev/null")).expect("it is written to");
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink("none/b.txt", &link).expect("it is made");
+            can_replace(&link).expect_err("it leads to a folder that is not there");
+        }
     }
 
     #[cfg(unix)]

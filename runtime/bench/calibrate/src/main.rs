@@ -10,10 +10,12 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use tileops_device::{Activity, Compiler, Device, Library, Monitor};
+use tileops_record::Run;
 use tileops_roofline::profile::Profile;
 
 use crate::measure::{Bench, Effort};
@@ -43,12 +45,20 @@ struct Arguments {
     rounds: u32,
 
     /// How long a product runs for its sustained rate, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 4.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 4.0, value_parser = a_time, allow_negative_numbers = true)]
     sustained: f64,
 
     /// Say what of CUDA is found here, and what to do about the rest
     #[arg(long, conflicts_with_all = ["profile", "out", "log"])]
     doctor: bool,
+}
+
+/// A time that something can be measured for, in seconds.
+fn a_time(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 3600.0 => Ok(seconds),
+        _ => Err("write a time in seconds, above 0 and at most 3600, as in `4` or `0.5`".to_owned()),
+    }
 }
 
 fn main() -> ExitCode {
@@ -71,6 +81,10 @@ fn say(text: &str) {
 fn calibrate(arguments: &Arguments, path: &Path) -> Result<()> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut profile = Profile::from_yaml(&text).with_context(|| path.display().to_string())?;
+    let files = write::Files { profile: arguments.out.as_deref().unwrap_or(path), log: arguments.log.as_deref() };
+    // Before anything is measured.
+    files.check(path)?;
+    let run = this_run();
     let device = Device::open(arguments.device)?;
     let facts = device.facts().clone();
     if !profile.matches(&facts.name) {
@@ -99,22 +113,28 @@ fn calibrate(arguments: &Arguments, path: &Path) -> Result<()> {
     let bench = Bench { device: &device, activity: &activity, monitor: &monitor, module: &module, effort };
 
     let measured = bench.all(&profile, say)?;
-    measured.apply(&mut profile);
     let conditions = write::Conditions {
         driver: monitor.driver()?,
         cuda: format!("{}.{}", facts.cuda / 1000, facts.cuda % 1000 / 10),
         rounds: arguments.rounds,
+        run,
     };
-    let text = write::profile(&profile, &measured, &conditions);
-    // What is written is what will be read: a calibration over 1 is refused here, where the data sheet can be mended.
-    Profile::from_yaml(&text).context("the measurement gives no profile; is a theoretical value too low?")?;
-    let out = arguments.out.as_deref().unwrap_or(path);
-    write::replace(out, &text)?;
-    if let Some(log) = &arguments.log {
-        write::replace(log, &write::log(&facts, &measured, &conditions))?;
-    }
-    say(&format!("wrote {}", out.display()));
+    write::all(&files, &mut profile, &facts, &measured, &conditions)?;
+    say(&format!("wrote {}", files.profile.display()));
     Ok(())
+}
+
+/// What the log says of this run.
+fn this_run() -> Run {
+    Run {
+        tool: env!("CARGO_PKG_NAME").into(),
+        version: Some(env!("CARGO_PKG_VERSION").into()),
+        revision: option_env!("TILEOPS_REVISION").map(Into::into),
+        dirty: option_env!("TILEOPS_DIRTY").map(|dirty| dirty == "true"),
+        started: Some(humantime::format_rfc3339_seconds(SystemTime::now()).to_string().into()),
+        command: std::env::args().collect(),
+        ..Run::default()
+    }
 }
 
 fn doctor(ordinal: usize) -> Result<ExitCode> {

@@ -1,7 +1,8 @@
 //! What is measured, and how.
 //!
 //! Arrays are far larger than the L2 cache, so that every byte comes from memory; each time is the device's own, by
-//! CUPTI; each rate is measured in several rounds over the whole run, so that its spread is known.
+//! CUPTI; each way to reach a rate is measured in several rounds, one right behind the other, so that their spread is known.
+//! It is the spread of those seconds, and not of the whole run.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
