@@ -80,7 +80,9 @@ fn working_folder() -> Result<PathBuf> {
 
 fn default_roots(working: &Path, configs: &mut Configs) -> Result<Vec<PathBuf>> {
     if let Some(config) = configs.of(working) {
-        return Ok(config.manifest.iter().map(|folder| normalized(&config.root.join(folder))).collect());
+        // The profile that its records are held against is judged as well.
+        let paths = config.manifest.iter().chain(&config.profile);
+        return Ok(paths.map(|path| normalized(&config.root.join(path))).collect());
     }
     let folder = working.join(DEFAULT_FOLDER);
     if !folder.is_dir() {

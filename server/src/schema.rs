@@ -229,6 +229,10 @@ fn takes(takes: &Takes, plain: bool) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use tileops_analyzer::model::schema;
+
     use super::*;
 
     fn documented(keys: &[Key]) {
@@ -288,6 +292,42 @@ mod tests {
     fn what_is_declared_to_hold_where_nothing_is_said_does() {
         let read = crate::lsp::settings::Settings::read(&defaults(SETTINGS), &mut Vec::new());
         assert_eq!(read, crate::lsp::settings::Settings::default());
+    }
+
+    /// What the analyzer judges a profile by is what `tileops-roofline` reads: the keys, which must be there, and the numbers.
+    #[test]
+    fn a_profile_is_judged_by_the_keys_that_are_read() {
+        let schema = tileops_roofline::profile::schema();
+        let sections = [(&schema, &schema::PROFILE)].into_iter().chain(
+            [("Hbm", &schema::HBM), ("Peak", &schema::PEAK)].map(|(name, of)| (&schema["definitions"][name], of)),
+        );
+        for (read, judged) in sections {
+            let names: BTreeSet<&str> = judged.names().collect();
+            let read_names = read["properties"].as_object().expect("keys").keys().map(String::as_str).collect();
+            assert_eq!(names, read_names);
+            assert_eq!(read["additionalProperties"], false);
+            let required: BTreeSet<&str> = judged.keys.iter().filter(|key| key.required).map(|key| key.name).collect();
+            let read_required = read["required"].as_array().expect("names").iter().filter_map(Value::as_str).collect();
+            assert_eq!(required, read_required);
+            for key in judged.keys {
+                let bounds =
+                    |value: &Value| ["minimum", "exclusiveMinimum", "maximum"].map(|bound| value[bound].as_f64());
+                let of = |quantity| match quantity {
+                    schema::Quantity::Rate => [None, Some(0.0), None],
+                    schema::Quantity::Fraction => [None, Some(0.0), Some(1.0)],
+                    schema::Quantity::Time => [Some(0.0), None, None],
+                    schema::Quantity::Bytes => [Some(1.0), None, None],
+                };
+                let property = &read["properties"][key.name];
+                match key.form {
+                    schema::Form::Number(quantity) => assert_eq!(bounds(property), of(quantity), "{}", key.name),
+                    schema::Form::Numbers(quantity) => {
+                        assert_eq!(bounds(&property["additionalProperties"]), of(quantity), "{}", key.name);
+                    }
+                    _ => {}
+                }
+            }
+        }
     }
 
     #[test]

@@ -107,6 +107,29 @@ fn clean_and_defective_manifests() {
 }
 
 #[test]
+fn gpu_profiles_are_judged_too() {
+    let profile = |calibration| {
+        format!("gpu: Test GPU\nhbm: {{bandwidth: 1.0e+12, calibration: {calibration}}}\nlatency_floor_ns: 0\n")
+    };
+    let config = "profile = \"gpus/test.yaml\"\n";
+    let project =
+        Project::new(&[("manifest/demo.yaml", CLEAN), ("gpus/test.yaml", &profile("0.9")), ("tileops.toml", config)]);
+    let (stdout, _) = project.run(&["--check"], 0);
+    assert_eq!(stdout, "no defects in 2 files, 1 entry\n");
+    project.write("gpus/test.yaml", profile("1.2").as_bytes());
+    for arguments in [&["--check"][..], &["--check", "gpus"], &["--check", "gpus/test.yaml"]] {
+        let (stdout, _) = project.run(arguments, 1);
+        assert!(stdout.contains("error[profile-number]: `hbm.calibration` cannot be 1.2"), "{stdout}");
+        assert!(stdout.contains("--> gpus/test.yaml:2:40"), "{stdout}");
+    }
+    // Its numbers are for who measured them to correct.
+    project.run(&["--check", "--fix", "--unsafe-fixes", "gpus"], 1);
+    assert_eq!(fs::read_to_string(project.path().join("gpus/test.yaml")).expect("it is there"), profile("1.2"));
+    fs::remove_file(project.path().join("gpus/test.yaml")).expect("it is removed");
+    assert!(project.run(&["--check"], 2).1.contains("cannot read `gpus/test.yaml`"));
+}
+
+#[test]
 fn json_says_all_that_there_is() {
     let project = Project::new(&[("demo.yaml", &wrong())]);
     let items = project.json(&["--check", "demo.yaml"], 1);

@@ -28,6 +28,7 @@ macro_rules! codes {
 
 mod entry;
 mod expression;
+mod profile;
 mod roofline;
 mod signature;
 mod suppression;
@@ -36,6 +37,7 @@ mod yaml;
 
 pub use entry::*;
 pub use expression::*;
+pub use profile::*;
 pub use roofline::*;
 pub use signature::*;
 pub use suppression::*;
@@ -49,5 +51,6 @@ pub(super) static GROUPS: &[(&str, &[&Code])] = &[
     ("Signature", signature::GROUP),
     ("Roofline", roofline::GROUP),
     ("Workload", workload::GROUP),
+    ("Profile", profile::GROUP),
     ("Suppression", suppression::GROUP),
 ];

@@ -87,7 +87,7 @@ pub(crate) fn root(kind: FileKind, tree: &EntryTree) -> Due<'_> {
             Some(key) => of_key(&schema::TYPES_FILE, key, Owner::default()),
             None => Due::Unknown,
         },
-        (FileKind::Types, None) => Due::Unknown,
+        (FileKind::Types, None) | (FileKind::Profile, _) => Due::Unknown,
         _ => Due::Section(&schema::ENTRY, Owner::default()),
     }
 }
@@ -313,6 +313,8 @@ fn of_key<'t>(section: &'static Section, key: &'static Key, owner: Owner<'t>) ->
             Due::Named(names, owner)
         }
         Form::List(section) => Due::List(Items::Sections(section), owner),
+        // Of GPU profiles, which have a schema for editors.
+        Form::Number(_) | Form::Numbers(_) | Form::Units(..) => Due::Unknown,
     }
 }
 

@@ -11,5 +11,5 @@ pub use entry::{
     Status, Tensor, TensorRole, TypeRef,
 };
 pub use fact::Fact;
-pub(crate) use read::is_builtin_type;
 pub use read::{TYPE_NAMES, TypesFile, read_entry, read_types};
+pub(crate) use read::{is_builtin_type, is_profile, key_at, profile_key, profile_keys};

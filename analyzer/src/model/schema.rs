@@ -83,6 +83,25 @@ pub enum Form {
     Named(&'static [&'static Section]),
     /// A list of sections of that form.
     List(&'static Section),
+    /// A number.
+    Number(Quantity),
+    /// A mapping from names that the author chooses to numbers.
+    Numbers(Quantity),
+    /// A mapping from some words to sections of that form.
+    Units(&'static [&'static str], &'static Section),
+}
+
+/// What a number of a GPU profile measures: which numbers it can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// A rate, per second: above zero.
+    Rate,
+    /// The fraction of a rate that was reached: above zero, and no more than all of it.
+    Fraction,
+    /// A time: zero or more.
+    Time,
+    /// A size in bytes: a whole number.
+    Bytes,
 }
 
 impl Section {
@@ -337,7 +356,55 @@ section! {
         "The Python type of its values.";
 }
 
-/// Every section, with where it stands: for documentation and completion.
+section! {
+    /// A GPU profile.
+    PROFILE, "a GPU profile";
+    "gpu" required Form::Text, "a device's name in a string", "NVIDIA H200",
+        "The device's name, as its driver gives it; the device of a record is held against it.";
+    "hbm" required Form::Section(&HBM), "a mapping", "{bandwidth: 4.8e+12}",
+        "The memory.";
+    "cuda_core" optional Form::Units(CUDA_CORE, &PEAK), "a mapping of what is computed to rates", "{fp32: {flops: 6.7e+13}}",
+        "The rates of the CUDA cores.";
+    "tensor_core" optional Form::Units(TENSOR_CORE, &PEAK), "a mapping of operands to rates", "{bf16: {flops: 9.9e+14}}",
+        "The rates of the tensor cores.";
+    "latency_floor_ns" required Form::Number(Quantity::Time), "a number", "1100",
+        "The time below which a launch dominates, in nanoseconds.";
+    "l2_bytes" optional Form::Number(Quantity::Bytes), "an integer", "62914560",
+        "The size of the L2 cache, in bytes.";
+    "source" optional Form::Text, "a string", "data sheet",
+        "Where the numbers are from.";
+}
+
+section! {
+    /// A profile's memory.
+    HBM, "a profile's memory";
+    "bandwidth" required Form::Number(Quantity::Rate), "a number", "4.8e+12",
+        "The theoretical bandwidth, in bytes a second.";
+    "calibration" optional Form::Number(Quantity::Fraction), "a number", "0.93",
+        "The envelope over the measured mixes of reads and writes, as a fraction of `bandwidth`.";
+    "mixes" optional Form::Numbers(Quantity::Fraction), "a mapping of mixes to numbers", "{copy: 0.9}",
+        "The fraction that each mix reached, kept as data.";
+}
+
+section! {
+    /// A rate of a profile.
+    PEAK, "a rate";
+    "flops" required Form::Number(Quantity::Rate), "a number", "9.9e+14",
+        "The theoretical rate, in FLOP a second.";
+    "calibration" optional Form::Number(Quantity::Fraction), "a number", "0.8",
+        "The fraction of it that was reached.";
+}
+
+/// What the CUDA cores of a GPU have rates of their own for.
+const CUDA_CORE: &[&str] = &["fp64", "fp32", "fp16", "bf16", "int32"];
+/// The operands of tensor cores.
+const TENSOR_CORE: &[&str] = &["fp64", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4", "int8", "int4", "b1"];
+
+/// Every section of a GPU profile, with where it stands.
+pub static PROFILE_SECTIONS: &[(&str, &Section)] =
+    &[("<profile>", &PROFILE), ("hbm", &HBM), ("cuda_core.<unit>", &PEAK), ("tensor_core.<unit>", &PEAK)];
+
+/// Every section of a manifest, with where it stands: for documentation and completion.
 pub static SECTIONS: &[(&str, &Section)] = &[
     ("<Op>", &ENTRY),
     ("signature", &SIGNATURE),
@@ -392,7 +459,7 @@ mod tests {
 
     #[test]
     fn every_key_is_listed_once_and_documented() {
-        for (place, section) in SECTIONS {
+        for (place, section) in SECTIONS.iter().chain(PROFILE_SECTIONS) {
             let names: BTreeSet<_> = section.names().collect();
             assert_eq!(names.len(), section.keys.len(), "{place}");
             for key in section.keys {

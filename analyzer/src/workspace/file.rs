@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::check::{Inference, Position, Scope, Symbol, SymbolRole, judge_invariant};
 use crate::defect::Findings;
 use crate::lang::{Adt, AdtTable};
-use crate::model::read_types;
+use crate::model::{is_profile, key_at, profile_key, profile_keys, read_types};
 use crate::syntax::{Chunk, Cut, NodeKind, cut, parse_entry};
 use crate::text::{TextRange, TextSize};
 
@@ -16,6 +16,8 @@ pub enum FileKind {
     Manifest,
     /// `types.yaml`: the ADTs that the entries beside it share.
     Types,
+    /// A GPU profile.
+    Profile,
     /// Not part of a manifest, for the reason given. It is left alone.
     Skipped(&'static str),
 }
@@ -32,7 +34,7 @@ pub struct FileOutline {
 }
 
 /// Cuts a file and says what it is. A `configured` file is part of the manifest by its place; any other by its content: a
-/// mapping of which a value has a `signature`, or a `types.yaml` with `adts`.
+/// mapping of which a value has a `signature`, or a `types.yaml` with `adts`. A GPU profile is known by its keys.
 pub fn outline(path: &str, text: &str, configured: bool) -> FileOutline {
     let Cut { chunks, mut findings, .. } = cut(text);
     let kind = if is_types_file(path) {
@@ -41,6 +43,10 @@ pub fn outline(path: &str, text: &str, configured: bool) -> FileOutline {
         } else {
             FileKind::Skipped("it has no `adts`")
         }
+    } else if is_profile(chunks.iter().filter_map(|chunk| chunk.key.as_deref())) {
+        judge_profile(text, &chunks, &mut findings);
+        findings.normalize();
+        return FileOutline { kind: FileKind::Profile, chunks: Vec::new(), findings };
     } else if configured || has_signature(text, &chunks) {
         FileKind::Manifest
     } else {
@@ -51,6 +57,32 @@ pub fn outline(path: &str, text: &str, configured: bool) -> FileOutline {
     }
     findings.normalize();
     FileOutline { kind, chunks, findings }
+}
+
+/// Judges a GPU profile: all that is found is of the file as a whole.
+fn judge_profile(text: &str, chunks: &[Chunk], findings: &mut Findings) {
+    let mut keys = Vec::new();
+    let mut is_complete = findings.defects.is_empty();
+    for chunk in chunks {
+        let mut tree = parse_entry(slice(text, chunk.range).unwrap_or(""));
+        let mut found = Findings::default();
+        profile_key(&tree, &mut found);
+        match key_at(&tree, chunk.range.start()) {
+            Some(key) => keys.push(key),
+            None => is_complete = false,
+        }
+        // A chunk's paths begin below its key.
+        if let Some(key) = chunk.key.as_deref() {
+            for defect in &mut tree.findings.defects {
+                let dot = if defect.path.is_empty() { "" } else { "." };
+                defect.path = format!("{key}{dot}{}", defect.path);
+            }
+        }
+        found.append(std::mem::take(&mut tree.findings));
+        super::rebase(&mut found, chunk.range.start());
+        findings.append(found);
+    }
+    profile_keys(&keys, is_complete, findings);
 }
 
 /// Whether a file declares types, going by its name.

@@ -126,7 +126,7 @@ impl Workspace {
                     // `types.yaml` sorts before `types.yml`, and stands.
                     read.entry(Arc::from(folder(&file.path))).or_insert_with(|| (position, types(&file.text, outline)));
                 }
-                FileKind::Skipped(_) => {}
+                FileKind::Profile | FileKind::Skipped(_) => {}
             }
         }
         let mut declarations: FxHashMap<Arc<str>, FxHashMap<Arc<str>, Vec<usize>>> = FxHashMap::default();

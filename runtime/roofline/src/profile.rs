@@ -28,6 +28,7 @@ pub struct Profile {
     pub latency_floor_ns: f64,
     /// The size of the L2 cache, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 1))]
     pub l2_bytes: Option<u64>,
     /// Where the numbers are from.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -34,6 +34,23 @@ fn a_defect_comes_and_goes_with_the_text() {
 }
 
 #[test]
+fn a_gpu_profile_is_judged_as_it_is_typed() {
+    let text = "gpu: Test GPU\nhbm: {bandwidth: 1.0e+12}\nlatency_floor_ns: 0\n";
+    let project = Project::new(&[("manifest/demo.yaml", &entry("AFwdOp", "[M]")), ("profiles/test.yaml", text)]);
+    let uri = project.uri("profiles/test.yaml");
+    let mut client = Client::start(project.root(), pushed());
+    client.open(&uri, 1, text);
+    assert_eq!(client.diagnostics(&uri, Some(1)), [Value::Null; 0]);
+    client.change(&uri, 2, json!([{"text": text.replace("1.0e+12", "1.0e12")}]));
+    assert_eq!(codes(&client.diagnostics(&uri, Some(2))), ["ambiguous-scalar"]);
+    client.change(&uri, 3, json!([{"text": text.replace("12}", "12, calibration: 1.5}")}]));
+    let found = client.diagnostics(&uri, Some(3));
+    assert_eq!(codes(&found), ["profile-number"]);
+    assert_eq!(found[0]["range"]["start"], json!({"line": 1, "character": 39}));
+    client.shut_down();
+}
+
+#[test]
 fn the_whole_workspace_is_judged_at_the_start() {
     let project = Project::new(&[
         ("manifest/demo.yaml", &entry("AFwdOp", "[M]")),

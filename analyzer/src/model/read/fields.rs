@@ -141,6 +141,59 @@ pub(super) fn wrong_form(slot: Slot<'_>, findings: &mut Findings) {
     findings.report(&codes::WRONG_FORM, range, slot.path, key, message).help(help);
 }
 
+/// Reports a key that a section does not know.
+pub(super) fn unknown_key(section: &'static Section, key: &Ident, path: &str, findings: &mut Findings) {
+    let legal = nearest_first(&key.value, section.names());
+    let keys = match legal.as_slice() {
+        [one] => format!("its only key is `{one}`"),
+        _ => format!("the keys are {}", list(&legal, "and")),
+    };
+    let message = format!("{} has no key `{}`", section.noun, shown(&key.value));
+    let hint = match nearest(&key.value, legal.iter().copied()) {
+        Some(name) => Some(format!("did you mean `{name}`?")),
+        None => elsewhere(section, &key.value),
+    };
+    findings
+        .report(&codes::UNKNOWN_KEY, key.range, path, &*key.value, message)
+        .help(match hint {
+            Some(hint) => {
+                format!("{hint} {}{}", keys.get(..1).unwrap_or("").to_uppercase(), keys.get(1..).unwrap_or(""))
+            }
+            None => keys,
+        })
+        .meant(nearest(&key.value, legal.iter().copied()));
+}
+
+/// Where a key that a section does not know belongs.
+fn elsewhere(section: &'static Section, key: &str) -> Option<String> {
+    let is = |other: &Section| std::ptr::eq(section, other);
+    let tensor = is(&schema::INPUT) || is(&schema::OUTPUT) || is(&schema::TENSOR_PARAM);
+    let profile = schema::PROFILE_SECTIONS.iter().any(|(_, section)| is(section));
+    match key {
+        "nullable" if tensor => return Some("of an input, say `optional`.".to_owned()),
+        "optional" if tensor => return Some("of an output, say `nullable`.".to_owned()),
+        "dtype" | "shape" if is(&schema::VALUE_PARAM) => {
+            return Some("a parameter that is a tensor has `dtype` and `shape`, and no `type`.".to_owned());
+        }
+        "type" if tensor => return Some("a tensor has a `dtype`.".to_owned()),
+        "effective" if profile => {
+            return Some("effective values are products of what a profile has, and are stored nowhere.".to_owned());
+        }
+        _ => {}
+    }
+    let mut homes: Vec<&str> = Vec::new();
+    let sections = if profile { schema::PROFILE_SECTIONS } else { schema::SECTIONS };
+    for (_, section) in sections.iter().filter(|(_, section)| section.key(key).is_some()) {
+        if !homes.contains(&section.noun) {
+            homes.push(section.noun);
+        }
+    }
+    match homes.as_slice() {
+        [home] => Some(format!("`{key}` is a key of {home}.")),
+        _ => None,
+    }
+}
+
 /// A mapping with the keys of a section.
 pub(super) struct Fields<'t> {
     section: &'static Section,
@@ -227,51 +280,7 @@ impl<'t> Fields<'t> {
     }
 
     fn unknown_key(&self, key: &Ident, findings: &mut Findings) {
-        let legal = nearest_first(&key.value, self.section.names());
-        let keys = match legal.as_slice() {
-            [one] => format!("its only key is `{one}`"),
-            _ => format!("the keys are {}", list(&legal, "and")),
-        };
-        let path = self.child_path(&key.value);
-        let message = format!("{} has no key `{}`", self.section.noun, shown(&key.value));
-        let hint = match nearest(&key.value, legal.iter().copied()) {
-            Some(name) => Some(format!("did you mean `{name}`?")),
-            None => self.elsewhere(&key.value),
-        };
-        findings
-            .report(&codes::UNKNOWN_KEY, key.range, path, &*key.value, message)
-            .help(match hint {
-                Some(hint) => {
-                    format!("{hint} {}{}", keys.get(..1).unwrap_or("").to_uppercase(), keys.get(1..).unwrap_or(""))
-                }
-                None => keys,
-            })
-            .meant(nearest(&key.value, legal.iter().copied()));
-    }
-
-    /// Where a key that this section does not know belongs.
-    fn elsewhere(&self, key: &str) -> Option<String> {
-        let is = |section: &Section| std::ptr::eq(self.section, section);
-        let tensor = is(&schema::INPUT) || is(&schema::OUTPUT) || is(&schema::TENSOR_PARAM);
-        match key {
-            "nullable" if tensor => return Some("of an input, say `optional`.".to_owned()),
-            "optional" if tensor => return Some("of an output, say `nullable`.".to_owned()),
-            "dtype" | "shape" if is(&schema::VALUE_PARAM) => {
-                return Some("a parameter that is a tensor has `dtype` and `shape`, and no `type`.".to_owned());
-            }
-            "type" if tensor => return Some("a tensor has a `dtype`.".to_owned()),
-            _ => {}
-        }
-        let mut homes: Vec<&str> = Vec::new();
-        for (_, section) in schema::SECTIONS.iter().filter(|(_, section)| section.key(key).is_some()) {
-            if !homes.contains(&section.noun) {
-                homes.push(section.noun);
-            }
-        }
-        match homes.as_slice() {
-            [home] => Some(format!("`{key}` is a key of {home}.")),
-            _ => None,
-        }
+        unknown_key(self.section, key, &self.child_path(&key.value), findings);
     }
 
     /// The path of the value of `key`.

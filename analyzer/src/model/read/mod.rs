@@ -5,10 +5,12 @@
 
 mod family;
 mod fields;
+mod profile;
 mod signature;
 mod types;
 mod workload;
 
+pub(crate) use profile::{is_profile, key_at, profile_key, profile_keys};
 pub(crate) use types::is_builtin_type;
 pub use types::{TYPE_NAMES, TypesFile, read_types};
 

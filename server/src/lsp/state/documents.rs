@@ -99,6 +99,7 @@ fn status(uri: Url, configured: bool, kind: FileKind) -> StatusParams {
     let (manifest, kind, reason) = match kind {
         FileKind::Manifest => (true, "manifest", place),
         FileKind::Types => (true, "types", place),
+        FileKind::Profile => (false, "profile", "it has the keys of a GPU profile"),
         FileKind::Skipped(reason) => (false, "none", reason),
     };
     StatusParams { uri, manifest, kind: kind.to_owned(), reason: reason.to_owned() }
