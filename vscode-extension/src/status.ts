@@ -71,7 +71,7 @@ export function shown(
   const busy = work !== undefined;
   if (file === undefined) return { ...base, text: 'TileOps', detail: work ?? 'ready', busy };
   if (!file.manifest) return { ...base, text: 'Not an op manifest', detail: work ?? file.reason, busy };
-  const what = { types: 'Shared types', profile: 'GPU profile' }[file.kind] ?? 'Op manifest';
+  const what = file.kind === 'types' ? 'Shared types' : file.kind === 'profile' ? 'GPU profile' : 'Op manifest';
   const found = [
     ...(errors > 0 ? [count(errors, 'error', 'errors')] : []),
     ...(advisories > 0 ? [count(advisories, 'advisory', 'advisories')] : []),
