@@ -201,19 +201,17 @@ pub fn judge(
         bail!("the reference of {} gives no element", call.op());
     }
     let total: usize = all.iter().map(|w| w.bytes.len() / (w.dtype.bits() as usize / 8)).sum();
-    let mut correctness = Correctness {
+    let correctness = Correctness {
         passed: tally.wrong == 0,
         reference: Some("cpu-f64".into()),
         worst: tally.worst.filter(|worst| worst.is_finite()),
         atol: tally.allowed.map(|(_, absolute)| absolute),
         rtol: tally.allowed.map(|(relative, _)| relative),
+        compared: Some(tally.compared),
+        elements: Some(total as u64),
+        wrong: Some(tally.wrong).filter(|&wrong| wrong > 0),
         ..Correctness::default()
     };
-    correctness.extra.insert("compared", tally.compared);
-    correctness.extra.insert("elements", total as u64);
-    if tally.wrong > 0 {
-        correctness.extra.insert("wrong", tally.wrong);
-    }
     let fault = tally.fault.map(|(error, place)| {
         let Place { target, at, expected, got } = place;
         let name = all[target].target.name;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 use tileops_analyzer::lang::builtins::WORKLOAD_SEED;
 use tileops_analyzer::workload::{Call, Effect};
 use tileops_ops::{Op, OpError, Registry, Value};
-use tileops_record::{Failure, Record, Tensor};
+use tileops_record::{Failure, FailureKind, Record, Tensor};
 use tileops_reference::Distribution;
 
 use crate::inputs::row_seed;
@@ -43,11 +43,7 @@ pub fn record(registry: &Registry, entry: &Entry<'_>, call: &Call) -> Record {
         record.seed = Some(WORKLOAD_SEED);
     }
     if let Err(error) = entry.called(registry, call).and_then(|op| of_call(&*op, &mut record)) {
-        record.failure = Some(Box::new(Failure {
-            kind: kind(&error).into(),
-            message: Some(error.to_string()),
-            ..Failure::default()
-        }));
+        record.failure = Some(Box::new(Failure::new(kind(&error), error.to_string())));
     }
     record
 }
@@ -75,11 +71,7 @@ pub fn with_inputs(record: &mut Record, registry: &Registry, entry: &Entry<'_>, 
         }
         Ok::<_, OpError>(described)
     })?;
-    for (field, inputs) in [("values", values), ("distributions", distributions)] {
-        if !inputs.is_empty() {
-            record.extra.insert(field, inputs);
-        }
-    }
+    (record.values, record.distributions) = (values.into(), distributions.into());
     Ok(())
 }
 
@@ -104,11 +96,11 @@ pub fn of_call(op: &dyn Op, record: &mut Record) -> Result<(), OpError> {
     Ok(())
 }
 
-fn kind(error: &OpError) -> &'static str {
+fn kind(error: &OpError) -> FailureKind {
     match error {
-        OpError::UnknownOp { .. } => "unsupported",
-        OpError::Refused { .. } => "refused",
-        _ => "not_priced",
+        OpError::UnknownOp { .. } => FailureKind::Unsupported,
+        OpError::Refused { .. } => FailureKind::Refused,
+        _ => FailureKind::NotPriced,
     }
 }
 

@@ -75,20 +75,20 @@ pub fn measure(machine: &dyn Machine, sets: &mut [Set], effort: &Effort) -> Resu
     timing.excluded_copies_ns = middle(&samples, |sample| sample.copies);
     timing.kernels = samples.last().and_then(|sample| sample.kernels);
     timing.clocks = clocks(&readings, clock.unread);
-    let mut policy = Policy {
+    let policy = Policy {
         l2: clock.l2.into(),
         inputs: Some(sets.len() as u64),
         warmup: Some(warmed as u64),
         graph: Some(false),
+        within: Some(effort.within),
+        confidence: Some(stats::CONFIDENCE),
+        seconds: vec![effort.seconds.0, effort.seconds.1],
         ..Policy::default()
     };
-    policy.extra.insert("within", effort.within);
-    policy.extra.insert("confidence", stats::CONFIDENCE);
-    policy.extra.insert("seconds", vec![effort.seconds.0, effort.seconds.1]);
     timing.policy = Some(Arc::new(policy));
     // Of one kernel it is the device-busy time.
     if samples.iter().any(|sample| sample.elapsed > sample.busy) {
-        timing.extra.insert("elapsed_ns", middle(&samples, |sample| sample.elapsed));
+        timing.elapsed_ns = Some(middle(&samples, |sample| sample.elapsed));
     }
     Ok(timing)
 }

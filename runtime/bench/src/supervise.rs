@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use tileops_analyzer::workload::Call;
 use tileops_ops::generated::REGISTRY;
-use tileops_record::{Device, Failure, Record, Run};
+use tileops_record::{Device, Failure, FailureKind, Record, Run};
 
 use crate::fault::Injection;
 use crate::inputs::row_seed;
@@ -125,7 +125,7 @@ pub fn run(
                         }
                         continue;
                     }
-                    Next::Said(Message::Changed) => (failure("changed", CHANGED.to_owned()), rest.len()),
+                    Next::Said(Message::Changed) => (Failure::new(FailureKind::Changed, CHANGED), rest.len()),
                     Next::Late => (child.kill(limit, begun.is_some()), 1),
                     Next::Gone => (child.gone(), 1),
                     Next::Stopped(signal) => {
@@ -159,10 +159,6 @@ pub fn run(
 /// What is said of rows whose entry is another one by now.
 const CHANGED: &str = "the entry was changed in the manifest, or taken out of it, since the run began: --resume runs the row as \
                        the entry has it then";
-
-fn failure(kind: &str, message: String) -> Failure {
-    Failure { kind: kind.into(), message: Some(message), ..Failure::default() }
-}
 
 impl Summary {
     fn count(&mut self, record: &Record) {
@@ -317,7 +313,7 @@ impl Worker {
     fn kill(&mut self, limit: Duration, has_begun: bool) -> Failure {
         let ending = if self.end_now() { "was killed" } else { "could not even be killed" };
         let what = if has_begun { "nothing came of it" } else { "its process did not begin with it" };
-        failure("hung", format!("{what} in {limit:?}, and the process {ending}"))
+        Failure::new(FailureKind::Hung, format!("{what} in {limit:?}, and the process {ending}"))
     }
 
     /// What ended a child that should not have.
@@ -338,7 +334,7 @@ impl Worker {
             message += &last.join(" / ");
         }
         let is_out_of_memory = said.contains("memory allocation of") && said.contains("failed");
-        failure(if is_out_of_memory { "out_of_memory" } else { "crashed" }, message)
+        Failure::new(if is_out_of_memory { FailureKind::OutOfMemory } else { FailureKind::Crashed }, message)
     }
 }
 

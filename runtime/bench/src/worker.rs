@@ -11,7 +11,7 @@ use tileops_analyzer::workload::Call;
 use tileops_device::DeviceError;
 use tileops_ops::generated::REGISTRY;
 use tileops_ops::{OpError, Outputs, Tensor};
-use tileops_record::{Device, Failure, Record};
+use tileops_record::{Device, Failure, FailureKind, Record};
 use tileops_reference::{Place, Reference, Target};
 
 use crate::fault::{Fault, Faulty, Injection};
@@ -146,12 +146,12 @@ fn tell(message: &Message) -> Result<()> {
 fn failure(error: &anyhow::Error) -> (Failure, bool) {
     let device = error.chain().find_map(|cause| cause.downcast_ref::<DeviceError>());
     let (kind, is_spent) = match (device, error.downcast_ref()) {
-        (Some(device), _) if device.is_out_of_memory() => ("out_of_memory", false),
-        (Some(device), _) if device.is_fatal() => ("crashed", true),
-        (_, Some(OpError::Refused { .. })) => ("refused", false),
-        _ => ("failed", false),
+        (Some(device), _) if device.is_out_of_memory() => (FailureKind::OutOfMemory, false),
+        (Some(device), _) if device.is_fatal() => (FailureKind::Crashed, true),
+        (_, Some(OpError::Refused { .. })) => (FailureKind::Refused, false),
+        _ => (FailureKind::Failed, false),
     };
-    (Failure { kind: kind.into(), message: Some(format!("{error:#}")), ..Failure::default() }, is_spent)
+    (Failure::new(kind, format!("{error:#}")), is_spent)
 }
 
 /// One row.
@@ -191,7 +191,7 @@ impl Row<'_> {
         (spent.reading, spent.correctness) = (reading, spent.correctness - reading);
         self.spent = spent;
         if let Some(fault) = judged? {
-            let failure = Failure { kind: "wrong".into(), message: Some(fault), ..Failure::default() };
+            let failure = Failure::new(FailureKind::Wrong, fault);
             record.failure = Some(Box::new(failure));
             return Ok(());
         }

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use tileops_record::{Record, load};
+use tileops_record::{FailureKind, Record, load};
 
 const ROWS: [(&str, &str); 6] = [
     ("ReluFwdOp", "wide-float32"),
@@ -113,13 +113,25 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Every row but those that `faulty` names has a time and passed.
+/// Every row but those that `faulty` names has a time and passed, and every field of each is one that the schema has.
 fn the_rest_is_right(records: &[Record], faulty: &[&str]) {
+    for record in records {
+        let (timing, correctness) = (record.timing.as_deref(), record.correctness.as_deref());
+        let mut others = vec![&record.extra];
+        others.extend(timing.map(|timing| &timing.extra));
+        others.extend(timing.and_then(|timing| timing.policy.as_ref()).map(|policy| &policy.extra));
+        others.extend(correctness.map(|correctness| &correctness.extra));
+        if let Some(failure) = &record.failure {
+            others.push(&failure.extra);
+            assert!(FailureKind::ALL.iter().any(|kind| failure.kind == *kind.as_str()), "{failure:?}");
+        }
+        assert!(others.iter().all(|extra| extra.is_empty()), "{record:?}");
+    }
     for record in records.iter().filter(|record| !faulty.contains(&record.case.as_str())) {
         let case = &record.case;
         assert!(record.failure.is_none(), "{case}: {:?}", record.failure);
         let correctness = record.correctness.as_ref().expect("it was compared");
-        assert!(correctness.passed && correctness.extra["compared"] == correctness.extra["elements"], "{case}");
+        assert!(correctness.passed && correctness.compared == correctness.elements, "{case}");
         let timing = record.timing.as_ref().expect("it was timed");
         assert!(timing.device_busy_ns > 0.0 && timing.samples >= Some(1), "{case}: {timing:?}");
         assert!(timing.p10_ns <= Some(timing.device_busy_ns) && timing.p90_ns >= Some(timing.device_busy_ns), "{case}");
@@ -142,6 +154,7 @@ fn every_row_has_a_record_with_all_that_it_must_say() {
         assert_eq!(timing.source, "cpu");
         assert!(timing.reason.as_ref().is_some_and(|reason| reason.contains("CPU")));
         let policy = timing.policy.as_ref().expect("its policy is stated");
+        assert!((policy.within, &policy.seconds[..]) == (Some(0.01), &[0.05, 0.05]) && policy.confidence.is_some());
         assert!(policy.inputs >= Some(2) && policy.warmup >= Some(1) && !policy.l2.is_empty());
         assert!(record.flops.is_some() && record.bytes.is_some() && record.roof_key.is_some());
         assert!(record.seed.is_some() && record.entry_hash.is_some() && record.device.is_some());
@@ -169,6 +182,7 @@ fn a_kernel_that_is_wrong_is_not_timed() {
     assert!(wrong.timing.is_none() && wrong.correctness.as_ref().is_some_and(|correctness| !correctness.passed));
     let failure = wrong.failure.as_ref().expect("it failed");
     assert_eq!(failure.kind, "wrong");
+    assert!(wrong.correctness.as_ref().is_some_and(|found| found.wrong >= Some(1) && found.wrong <= found.compared));
     let message = failure.message.as_deref().unwrap_or_default();
     assert!(message.contains("`y`[") && message.contains("times what is allowed"), "{message}");
 }

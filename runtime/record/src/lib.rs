@@ -16,7 +16,7 @@ mod write;
 
 pub use extra::Extra;
 pub use read::{Loaded, Problem, Reason, each, each_brief, load, parse};
-pub use record::{Clocks, Correctness, Device, Failure, Policy, Record, Run, SCHEMA, Tensor, Timing};
+pub use record::{Clocks, Correctness, Device, Failure, FailureKind, Policy, Record, Run, SCHEMA, Tensor, Timing};
 pub use text::Text;
 pub use write::Writer;
 

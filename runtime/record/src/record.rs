@@ -60,6 +60,14 @@ pub struct Record {
     /// The seed of the row's own generator of inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// The values of metadata tensors, by name: what another program runs the row with. Of a price, where they were asked
+    /// for.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub values: Extra,
+    /// What the elements of the other inputs are drawn from, by name: `{"uniform": {"low": -1.0, "high": 1.0}}`,
+    /// `integers`, `one_in` or `constant`. Beside `values`.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub distributions: Extra,
     /// How the output compared with the reference. Absent where nobody compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correctness: Option<Box<Correctness>>,
@@ -117,6 +125,15 @@ pub struct Correctness {
     /// The relative tolerance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtol: Option<f64>,
+    /// How many elements were compared: where computing all of them takes too long, a sample of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<u64>,
+    /// How many elements the call wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elements: Option<u64>,
+    /// How many of those that were compared are wrong. Absent where none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrong: Option<u64>,
     /// Fields of a later version, or of another tool.
     #[serde(flatten)]
     pub extra: Extra,
@@ -125,8 +142,8 @@ pub struct Correctness {
 /// Why a row has no timing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
-    /// What happened: `wrong` (its output), `crashed`, `hung`, `out_of_memory`, `unsupported` or `skipped`. The set is
-    /// open.
+    /// What happened, by its name. The set is open; the programs here say one of those below.
+    #[schemars(extend("examples" = names_of_failures()))]
     pub kind: Text,
     /// What was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,6 +151,55 @@ pub struct Failure {
     /// Fields of a later version, or of another tool.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+/// Declares the kinds of failure: of each its name in records, and what happened.
+macro_rules! failure_kinds {
+    ($($kind:ident $name:literal $says:literal,)+) => {
+        /// What can happen to a row, as far as this project's programs say it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum FailureKind {
+            $(#[doc = $says] $kind,)+
+        }
+
+        impl FailureKind {
+            /// All of them.
+            pub const ALL: &[FailureKind] = &[$(FailureKind::$kind),+];
+
+            /// Its name in records.
+            pub fn as_str(self) -> &'static str {
+                match self { $(FailureKind::$kind => $name,)+ }
+            }
+
+            /// What happened, in words.
+            pub fn says(self) -> &'static str {
+                match self { $(FailureKind::$kind => $says,)+ }
+            }
+        }
+    };
+}
+
+failure_kinds! {
+    Wrong "wrong" "Its output is not the reference's.",
+    Crashed "crashed" "Its process ended, or the device's context was lost.",
+    Hung "hung" "Nothing came of it in the time that a row may take.",
+    OutOfMemory "out_of_memory" "There was not enough memory.",
+    Failed "failed" "A call failed, and the process could go on.",
+    Refused "refused" "The op refused its arguments.",
+    Changed "changed" "The manifest's entry was changed during the run.",
+    Unsupported "unsupported" "Nothing that could run it is known.",
+    NotPriced "not_priced" "The op could not say what it costs.",
+}
+
+fn names_of_failures() -> Vec<&'static str> {
+    FailureKind::ALL.iter().map(|kind| kind.as_str()).collect()
+}
+
+impl Failure {
+    /// A failure of that kind, with what was said.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
+        Failure { kind: kind.as_str().into(), message: Some(message.into()), ..Failure::default() }
+    }
 }
 
 /// What the device measured.
@@ -174,6 +240,10 @@ pub struct Timing {
     /// The clocks while they were taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
+    /// The median of the times from the start of a call's first kernel to the end of its last one: gaps between kernels are
+    /// in it. Absent where no call had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ns: Option<f64>,
     /// Fields of a later version, or of another tool.
     #[serde(flatten)]
     pub extra: Extra,
@@ -193,6 +263,15 @@ pub struct Policy {
     /// Whether a CUDA graph launched the calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<bool>,
+    /// Samples were taken until the ends of the median's interval lay within this share of the median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
+    /// With which probability the interval holds the true median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// For how long samples were taken, in seconds: at least, and at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seconds: Vec<f64>,
     /// Fields of a later version, or of another tool.
     #[serde(flatten)]
     pub extra: Extra,

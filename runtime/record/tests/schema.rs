@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use serde_json::Value;
-use tileops_record::{Record, SCHEMA, json_schema};
+use tileops_record::{FailureKind, Record, SCHEMA, json_schema};
 
 /// The parts of a record, in the order of the page: the name in the schema, and where it stands in a record.
 const PARTS: [(&str, &str); 9] = [
@@ -85,6 +85,11 @@ fn the_page_and_the_schema_say_what_the_types_say() {
         let part = &schema["$defs"][name];
         let about = part["description"].as_str().expect("documentation").replace('\n', " ");
         let _ = write!(out, "\n## {place}\n\n{about}\n\n{}", table(part));
+        if *name == "Failure" {
+            let line = |kind: &FailureKind| format!("| `{}` | {} |\n", kind.as_str(), kind.says());
+            let kinds: String = FailureKind::ALL.iter().map(line).collect();
+            let _ = write!(out, "\n### The kinds of failure\n\n| kind | what happened |\n| --- | --- |\n{kinds}");
+        }
     }
     hold("records.md", &out);
     let defined: Vec<&String> = schema["$defs"].as_object().expect("parts").keys().collect();
