@@ -8,14 +8,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Parser, ValueEnum};
 use globset::Glob;
+use serde_json::{Map, Value as Json, json};
+use tileops_analyzer::defect::nearest;
 use tileops_audit::candidates::{self, Priced};
 use tileops_audit::counters;
 use tileops_audit::launch::Profiler;
 use tileops_audit::{Audited, Candidate, Exemptions, Plan, Row, Run, Verdict, judge, report};
-use tileops_bench::rows::Manifest;
+use tileops_bench::rows::{Entry, Manifest};
+use tileops_device::Device;
 use tileops_ops::generated::REGISTRY;
 
 /// Holds the bytes formulas of a manifest's ops against hardware counters: rows run under Nsight Compute, one at a time, and
@@ -33,8 +36,8 @@ struct Arguments {
     #[arg(long, value_name = "GLOB")]
     op: Option<Glob>,
     /// At most so many rows: each op has one before any has two, the largest first
-    #[arg(long, value_name = "COUNT")]
-    rows: Option<usize>,
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    rows: Option<u64>,
     /// The calls for which a shortfall proves nothing: a YAML file of `exemptions: [{op, when, reason}]`; ours is
     /// `runtime/bench/audit/exemptions.yaml`
     #[arg(long, value_name = "FILE")]
@@ -49,19 +52,19 @@ struct Arguments {
     #[arg(long, value_name = "PATH")]
     bench: Option<PathBuf>,
     /// The longest time that a row may take, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
-    /// How verdicts are printed
+    /// How verdicts are printed, or rows by --list
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// The file to write verdicts to; without it, they are printed
+    /// The file to write verdicts to, or rows by --list; without it, they are printed
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print which rows would be run, and run none. Needs no GPU
     #[arg(long)]
     list: bool,
     /// Measure the copy alone: can this machine's counters be trusted?
-    #[arg(long, conflicts_with = "list")]
+    #[arg(long, conflicts_with_all = ["list", "out", "rows", "op", "exempt"])]
     check_counters: bool,
     /// What Nsight Compute is started with for the copy: how many bytes
     #[arg(long, hide = true)]
@@ -106,16 +109,22 @@ fn run(arguments: &Arguments) -> Result<u8> {
     }
     let profiler = Profiler { program: arguments.ncu.clone(), limit: Duration::from_secs(arguments.limit) };
     let folder = tempfile::tempdir().context("cannot make a folder for what Nsight Compute writes")?;
+    if let Some(path) = &arguments.out {
+        // Before anything is measured.
+        tileops_files::can_replace(path)
+            .with_context(|| format!("cannot write `{}`: name a file of a folder that takes one", path.display()))?;
+    }
     if arguments.check_counters {
         say(&check(&profiler, folder.path(), arguments)?);
         return Ok(0);
     }
     let manifest = Manifest::read(&arguments.manifest)?;
     let matcher = arguments.op.as_ref().map(Glob::compile_matcher);
-    let entries: Vec<_> =
-        manifest.entries().filter(|entry| matcher.as_ref().is_none_or(|m| m.is_match(entry.op()))).collect();
+    let all: Vec<_> = manifest.entries().collect();
+    let takes_op = |op: &str| matcher.as_ref().is_none_or(|glob| glob.is_match(op));
+    let entries: Vec<_> = all.iter().filter(|entry| takes_op(entry.op())).copied().collect();
     if entries.is_empty() {
-        bail!("no op of `{}` is selected", arguments.manifest.display());
+        bail!(unknown(arguments, &all));
     }
     let exemptions = exemptions(arguments.exempt.as_deref(), &manifest)?;
     let rows: Vec<Priced<'_>> = entries.iter().flat_map(|entry| candidates::of(REGISTRY, entry)).collect();
@@ -123,7 +132,7 @@ fn run(arguments: &Arguments) -> Result<u8> {
         bail!("none of the {} ops that are selected is implemented: there is nothing to run", entries.len());
     }
     let chosen: Vec<Candidate> = rows.iter().filter_map(Priced::candidate).collect();
-    let plan = Plan::new(&chosen, arguments.rows);
+    let plan = Plan::new(&chosen, arguments.rows.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX)));
     if !plan.uncovered.is_empty() {
         say(&format!(
             "{} branches of formulas have no row among the {} of --rows",
@@ -132,7 +141,7 @@ fn run(arguments: &Arguments) -> Result<u8> {
         ));
     }
     if arguments.list {
-        return list(&plan).map(|()| 0);
+        return give(&list(&plan, arguments.format)?, arguments).map(|()| 0);
     }
     say(&check(&profiler, folder.path(), arguments)?);
     let mut audited: Vec<Audited> = rows.iter().filter_map(unpriced).collect();
@@ -148,14 +157,43 @@ fn run(arguments: &Arguments) -> Result<u8> {
         Format::Text => report::text(&audited, &exemptions),
         Format::Json => serde_json::to_string_pretty(&report::json(&audited, &exemptions))? + "\n",
     };
+    give(&text, arguments)?;
+    Ok(report::exit_code(&audited))
+}
+
+/// Writes `text` to the file of --out, or prints it.
+fn give(text: &str, arguments: &Arguments) -> Result<()> {
     match &arguments.out {
         Some(path) => {
             let written = tileops_files::replace(path, text.as_bytes());
-            written.with_context(|| format!("cannot write `{}`", path.display()))?;
+            written.with_context(|| format!("cannot write `{}`", path.display()))
         }
-        None => print(&text)?,
+        None => print(text),
     }
-    Ok(report::exit_code(&audited))
+}
+
+/// That no op is selected, and which was meant, perhaps: one that is close, or one of those that have it in their names.
+fn unknown(arguments: &Arguments, entries: &[Entry<'_>]) -> String {
+    let folder = arguments.manifest.display();
+    let Some(op) = arguments.op.as_ref().map(|glob| glob.glob()) else {
+        return format!("`{folder}` has no entry");
+    };
+    let bare = op.trim_matches('*').to_ascii_lowercase();
+    let names = || entries.iter().map(Entry::op);
+    let is_part = |name: &&str| !bare.is_empty() && name.to_ascii_lowercase().contains(&bare);
+    let many = names().filter(is_part).count();
+    let meant = match (nearest(op, names()), names().find(is_part)) {
+        (Some(name), _) => format!("; did you mean `{name}`?"),
+        (None, Some(name)) if many == 1 => format!("; did you mean `{name}`?"),
+        (None, Some(name)) => {
+            // As the name spells it: a glob takes no other case.
+            let at = name.to_ascii_lowercase().find(&bare).unwrap_or_default();
+            let spelled = name.get(at..at + bare.len()).unwrap_or(name);
+            format!("; {many} have it in their names: write `--op '*{spelled}*'`")
+        }
+        (None, None) => format!("; `--list` names those of `{folder}` that are implemented"),
+    };
+    format!("no op of `{folder}` matches `--op {op}`{meant}")
 }
 
 fn print(text: &str) -> Result<()> {
@@ -179,14 +217,25 @@ fn exemptions(path: Option<&Path>, manifest: &Manifest) -> Result<Exemptions> {
     if errors.is_empty() { Ok(exemptions) } else { Err(refused(errors)) }
 }
 
-fn list(plan: &Plan<'_>) -> Result<()> {
+/// The rows that would be run.
+fn list(plan: &Plan<'_>, format: Format) -> Result<String> {
+    if format == Format::Json {
+        let row = |row: &&Candidate| {
+            let branch: Map<String, Json> =
+                row.branch.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+            json!({"op": row.op, "case": row.case, "bytes": row.bytes as u64, "branch": branch})
+        };
+        let rows = |rows: &[&Candidate]| rows.iter().map(row).collect::<Vec<_>>();
+        let document = json!({"rows": rows(&plan.rows), "uncovered": rows(&plan.uncovered)});
+        return Ok(serde_json::to_string_pretty(&document)? + "\n");
+    }
     let mut text = String::new();
     for row in &plan.rows {
         let branch: Vec<String> = row.branch.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let branch = if branch.is_empty() { String::new() } else { format!("  ({})", branch.join(", ")) };
         text += &format!("{} {}: {} bytes{branch}\n", row.op, row.case, row.bytes);
     }
-    print(&text)
+    Ok(text)
 }
 
 /// Measures the copy, and says what came of it.
@@ -194,7 +243,11 @@ fn check(profiler: &Profiler, folder: &Path, arguments: &Arguments) -> Result<St
     let own = std::env::current_exe().context("cannot tell which program this is")?;
     let given: [OsString; 4] =
         ["--copy".into(), COPY.to_string().into(), "--device".into(), (&arguments.device).into()];
-    let finished = profiler.run(folder, &own, &given)?;
+    let finished = profiler.run(folder, &own, &given).map_err(|error| match no_gpu(arguments) {
+        // What Nsight Compute is there for comes first.
+        Some(why) => anyhow!("{why}. Rows are listed without one by `--list`. Beside the GPU: {error}"),
+        None => error.into(),
+    })?;
     // What Nsight Compute says of permissions is in its table, or among its errors.
     let complaint = finished.complaint.as_deref().unwrap_or_default();
     let text = if finished.table.is_empty() { complaint } else { &finished.table };
@@ -206,6 +259,15 @@ fn check(profiler: &Profiler, folder: &Path, arguments: &Arguments) -> Result<St
         _ => share.context("the counters cannot be trusted here")?,
     };
     Ok(format!("counters: a copy of {COPY} bytes read {:.2} % of them", share * 100.0))
+}
+
+/// Why there is no GPU to audit on; nothing where there is one.
+fn no_gpu(arguments: &Arguments) -> Option<String> {
+    match Device::count() {
+        Ok(0) => Some("there is no GPU here".to_owned()),
+        Ok(_) => None,
+        Err(error) => Some(format!("there is no GPU that `{}` could be: {error}", arguments.device)),
+    }
 }
 
 /// A row whose op could not say what it costs.

@@ -150,9 +150,16 @@ fn counters_that_cannot_be_trusted_judge_nothing() {
 
 #[test]
 fn what_cannot_be_done_is_said() {
-    let setting = Setting::new(&["QuickGeluFwdOp"]);
+    let setting = Setting::new(&["QuickGeluFwdOp", "SigmoidFwdOp"]);
     for (arguments, part) in [
-        (&["--op", "Nothing*"][..], "no op of `"),
+        (&["--op", "Nothing*"][..], "` matches `--op Nothing*`; `--list` names those of `"),
+        (&["--op", "sigmoidfwdop"], "` matches `--op sigmoidfwdop`; did you mean `SigmoidFwdOp`?"),
+        (&["--op", "sigmoid"], "` matches `--op sigmoid`; did you mean `SigmoidFwdOp`?"),
+        (&["--op", "fwd"], "` matches `--op fwd`; 2 have it in their names: write `--op '*Fwd*'`"),
+        (&["--rows", "0"], "invalid value '0' for '--rows <COUNT>'"),
+        (&["--limit", "0"], "invalid value '0' for '--limit <SECONDS>'"),
+        (&["--list", "--out", "/nowhere/list.txt"], "cannot write `/nowhere/list.txt`: name a file of a folder"),
+        (&["--out", "/nowhere/audit.txt"], "cannot write `/nowhere/audit.txt`: name a file of a folder"),
         (&["--device", "cpu"][..], "--device is `cpu`: Nsight Compute profiles GPUs"),
         (&["--ncu", "/nowhere/ncu"][..], "say where it is with `--ncu PATH`"),
     ] {
@@ -164,4 +171,36 @@ fn what_cannot_be_done_is_said() {
         .expect("a file can be written");
     let (code, _, error) = setting.run(&["--list", "--exempt", &exempt.display().to_string()]);
     assert!(code == Some(2) && error.contains("`Q` is no parameter"), "{error}");
+}
+
+#[test]
+fn a_list_goes_where_and_in_the_form_that_is_asked_for() {
+    let setting = Setting::new(&["QuickGeluFwdOp", "SigmoidFwdOp"]);
+    let out = setting.path("list.json");
+    let place = out.display().to_string();
+    let (code, printed, error) = setting.run(&["--list", "--format", "json", "--out", &place, "--rows", "1"]);
+    assert_eq!((code, printed.as_str()), (Some(0), ""), "{error}");
+    let listed: Json =
+        serde_json::from_str(&fs::read_to_string(&out).expect("the file is there")).expect("one document");
+    assert_eq!(
+        (listed["rows"].as_array().map(Vec::len), listed["uncovered"].as_array().map(Vec::len)),
+        (Some(1), Some(1))
+    );
+    let row = &listed["rows"][0];
+    let op = row["op"].as_str().expect("an op");
+    assert_eq!(row["bytes"].as_u64().map(u128::from), Some(setting.read_half(op) * 2), "{row}");
+    assert!(row["case"].is_string() && row["branch"].is_object(), "{row}");
+    let (_, text, _) = setting.run(&["--list"]);
+    let (code, printed, _) = setting.run(&["--list", "--out", &place]);
+    assert_eq!((code, printed.as_str(), fs::read_to_string(&out).expect("it is there")), (Some(0), "", text));
+}
+
+#[test]
+fn without_a_gpu_that_is_what_is_said_first() {
+    let setting = Setting::new(&["QuickGeluFwdOp"]);
+    let (code, _, error) = setting.run(&["--ncu", "/nowhere/ncu"]);
+    let without_gpu = tileops_device::Device::count().map_or(true, |count| count == 0);
+    assert_eq!((code, error.starts_with("error: there is no GPU")), (Some(2), without_gpu), "{error}");
+    assert!(error.contains("say where it is with `--ncu PATH`"), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
 }
