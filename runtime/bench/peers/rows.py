@@ -1,5 +1,6 @@
-"""Rows and records in files: JSON Lines, plain or compressed. A line that is none is told by file and line, and costs itself."""
+"""Rows and records in files: JSON Lines, plain or compressed. A line that is none is told by file and line."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -122,7 +123,8 @@ def row_of(line):
     if not is_list_of(tensors, dict):
         raise ValueError("it has no `tensors`, which say what its inputs are")
     for tensor in tensors:
-        if not (isinstance(tensor.get("name"), str) and isinstance(tensor.get("dtype"), str) and is_list_of(tensor.get("shape"), int)):
+        is_named = all(isinstance(tensor.get(name), str) for name in ("name", "dtype"))
+        if not (is_named and is_list_of(tensor.get("shape"), int)):
             raise ValueError("one of its `tensors` lacks its name, dtype or shape")
     return row
 
@@ -169,11 +171,77 @@ def revision(folder):
     return {"revision": head, "dirty": changed != ""} if head else {}
 
 
+def lines_of(path):
+    """The records of a file, each with its line. A torn end, which a killed run leaves, is none; anything else is refused."""
+    found = []
+    lines = contents(path).split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            found.append((line, record_of(line)))
+        except ValueError as error:
+            start = b'{"schema":'
+            if number == len(lines) and (line.startswith(start) or start.startswith(line)):
+                continue
+            raise Fault(
+                f"{path}:{number}: not a record: {error}; --resume continues a file of records alone: take the line out, or "
+                "name another file"
+            ) from None
+    return found
+
+
+def locked(path):
+    """Opens a file for appending, and keeps other runs away from it for as long as it is open."""
+    while True:
+        file = open(path, "ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise Fault(f"another run is writing `{path}`: wait until it has ended, or name another file") from None
+        except OSError:
+            # A file system without locks, or no file.
+            return file
+        # Another run may just have put a new file in its place.
+        if os.path.exists(path) and os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+            return file
+        file.close()
+
+
+def replaced(path, data):
+    """Puts a file with these contents in the place of another, whole; it is open for appending, and locked."""
+    descriptor, beside = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)))
+    file = os.fdopen(descriptor, "wb")
+    try:
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            # A file system without locks.
+            pass
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(beside, os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~mask)
+        os.replace(beside, os.path.realpath(path))
+    except BaseException:
+        file.close()
+        os.unlink(beside)
+        raise
+    return file
+
+
+def is_filled(path):
+    return os.path.isfile(path) and os.path.getsize(path) > 0
+
+
 class Store:
     """Takes records: appended one by one, so that whatever ends the program leaves whole ones behind."""
 
-    def __init__(self, path, is_resumed, say):
-        self.path, self.packed, self.file, self.recorded = path, None, None, set()
+    def __init__(self, path, is_resumed):
+        self.path, self.packed, self.file, self.lines = path, None, None, []
         if path is None:
             return
         if path.endswith(".zst"):
@@ -183,32 +251,50 @@ class Store:
         for name in filter(None, (self.path, self.packed)):
             if os.path.isdir(name):
                 raise Fault(f"cannot write `{name}`: it is a folder; name a file")
-            if not is_resumed and os.path.exists(name) and os.path.getsize(name):
-                raise Fault(f"`{name}` has records: continue it with --resume, or name another file")
         self.is_new = not os.path.exists(self.path)
+        if not is_resumed:
+            self.refuse_filled()
         try:
-            if self.is_new and self.packed and os.path.exists(self.packed):
-                self.replace(self.path, contents(self.packed))
-            self.file = open(self.path, "ab")
+            os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
+            self.file = locked(self.path)
         except OSError as error:
             raise Fault(f"cannot write `{self.path}`: {said(error)}") from None
         if is_resumed:
-            self.resume(say)
+            before = lines_of(self.packed) if self.packed and os.path.exists(self.packed) else []
+            own = lines_of(self.path) if os.path.isfile(self.path) else []
+            known = {line for line, _ in own}
+            self.lines = [line for line in before if line[0] not in known] + own
+        else:
+            # Another run may have filled it since.
+            self.refuse_filled()
 
-    def resume(self, say):
-        lines = contents(self.path).split(b"\n")
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
+    def refuse_filled(self):
+        for name in filter(None, (self.path, self.packed)):
+            if is_filled(name):
+                raise Fault(f"`{name}` has records: continue it with --resume, or name another file")
+
+    def continued(self, wanted, device):
+        """Which of the `wanted` rows and peers have a time by `device`. Their records without one are taken out."""
+        def row(record):
+            return (record["op"], record["case"], record.get("peer"), record.get("entry_hash"))
+
+        def is_ours(record):
+            return (record.get("device") or {}).get("name", device) == device
+
+        timed = [record for _, record in self.lines if record.get("timing") and is_ours(record)]
+        done = {row(record) for record in timed} & wanted
+        asked = {key[:3] for key in wanted}
+        kept = [
+            line for line, record in self.lines
+            if record.get("timing") or not record.get("peer") or not is_ours(record) or row(record)[:3] not in asked
+        ]
+        whole = b"".join(line + b"\n" for line in kept)
+        if self.file is not None and os.path.isfile(self.path) and whole != contents(self.path):
             try:
-                record = record_of(line)
-            except ValueError as error:
-                say(f"{self.path}:{number}: not a record, and left as it is: {error}")
-                continue
-            self.recorded.add((record["op"], record["case"], record.get("peer"), record.get("entry_hash")))
-        if lines[-1]:
-            # A torn line of a killed run stays a line of its own.
-            self.put(b"\n")
+                self.file = replaced(self.path, whole)
+            except OSError as error:
+                raise Fault(f"cannot write `{self.path}`: {said(error)}") from None
+        return done
 
     def put(self, data):
         try:
@@ -225,29 +311,15 @@ class Store:
             sys.stdout.buffer.write(line)
             sys.stdout.buffer.flush()
 
-    @staticmethod
-    def replace(path, data):
-        """Puts a file in its place whole."""
-        descriptor, beside = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)))
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(beside, 0o666 & ~mask)
-            os.replace(beside, path)
-        except BaseException:
-            os.unlink(beside)
-            raise
-
     def finish(self):
         """Compresses the file where that is asked for."""
         if self.packed is None:
             return
-        self.file.close()
         try:
-            self.replace(self.packed, self.pack(contents(self.path)))
+            replaced(self.packed, self.pack(contents(self.path))).close()
+            # Until here the file is this run's own.
             os.unlink(self.path)
+            self.file.close()
         except OSError as error:
             raise Fault(f"cannot compress `{self.path}`: {said(error)}") from None
 

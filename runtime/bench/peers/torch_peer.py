@@ -3,8 +3,8 @@
 
     tileops-bench --price --values | torch_peer.py --out torch.jsonl
 
-Reads rows as `tileops-bench --price --values` prints them (or any records; the values of metadata tensors are then drawn) and
-writes records of the same schema, tagged `torch-eager` or `torch-compile`. Times are device-busy times by CUPTI, through
+Reads rows as `tileops-bench --price --values` prints them (or any records; the values of metadata tensors are then drawn)
+and writes records of the same schema, tagged `torch-eager` or `torch-compile`. Times are device-busy times by CUPTI, through
 torch.profiler: before each call 256 MiB are read, as `tileops-bench` does it, and sets of inputs take turns.
 
 A peer is not judged against the op's reference. Where PyTorch has no function for an op, a composition stands for it, in
@@ -84,22 +84,26 @@ def device(text):
 
 def parsed():
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rows", nargs="*", help="files of rows, `.jsonl` or `.jsonl.zst`, or folders of them; standard input without one")
-    parser.add_argument("--out", help="the file to append records to; one that ends in `.zst` is compressed at the end. Without it, they are printed")
-    parser.add_argument("--op", metavar="GLOB", default="*", help="only the ops whose name matches")
-    parser.add_argument("--row", metavar="GLOB", default="*", help="only the rows whose case matches")
-    parser.add_argument("--peer", choices=TAGS, help="only this one")
-    parser.add_argument("--device", metavar="DEVICE", type=device, default=0, help="the GPU, `cuda:N`; without it the first")
-    parser.add_argument("--resume", action="store_true", help="continue the file of --out: rows that it has are not run again")
-    parser.add_argument("--within", metavar="PERCENT", type=share, default=1.0,
-                        help="take samples until the median is known to within this share of it (1)")
-    parser.add_argument("--budget", metavar="SECONDS", type=seconds, default=1.0,
-                        help="the longest time that samples of a row are taken for (1)")
-    parser.add_argument("--limit", metavar="SECONDS", type=seconds, default=120.0,
-                        help="the longest time that a row may take, compiling included; a process that takes longer is killed, and the rows behind it go to a new one (120)")
-    parser.add_argument("--jobs", metavar="COUNT", type=count, default=max(1, (os.cpu_count() or 1) // 2),
-                        help="how many processes compile ahead of the first time; 0 for none")
-    parser.add_argument("--version", action="version", version=f"torch_peer {VERSION}")
+
+    def add(name, text, **more):
+        parser.add_argument(name, help=text, **more)
+
+    add("rows", "files of rows, `.jsonl` or `.jsonl.zst`, or folders of them; standard input without one", nargs="*")
+    add("--out", "the file to append records to; one that ends in `.zst` is compressed at the end. Without it, they are "
+        "printed", metavar="FILE")
+    add("--op", "only the ops whose name matches", metavar="GLOB", default="*")
+    add("--row", "only the rows whose case matches", metavar="GLOB", default="*")
+    add("--peer", "only this one", choices=TAGS)
+    add("--device", "the GPU, `cuda:N`; without it the first", metavar="DEVICE", type=device, default=0)
+    add("--resume", "continue the file of --out: rows that have their times there are not run again", action="store_true")
+    add("--within", "take samples until the median is known to within this share of it (1)", metavar="PERCENT", type=share,
+        default=1.0)
+    add("--budget", "the longest time that samples of a row are taken for (1)", metavar="SECONDS", type=seconds, default=1.0)
+    add("--limit", "the longest time that a row may take, compiling included; a process that takes longer is killed, and the "
+        "rows behind it go to a new one (120)", metavar="SECONDS", type=seconds, default=120.0)
+    add("--jobs", "how many processes compile ahead of the first time; 0 for none", metavar="COUNT", type=count,
+        default=max(1, (os.cpu_count() or 1) // 2))
+    add("--version", "the version", action="version", version=f"torch_peer {VERSION}")
     arguments = parser.parse_args()
     if arguments.resume and not arguments.out:
         parser.error("--resume continues the file of --out: name it")
@@ -120,10 +124,12 @@ def selected(rows, arguments):
     """The rows that are asked for, each once."""
     matching = [row for row in rows if fnmatch.fnmatchcase(row["op"], arguments.op)]
     if not matching:
-        raise Fault(f"no row is of an op that matches --op `{arguments.op}`{near(arguments.op, sorted({r['op'] for r in rows}))}")
+        meant = near(arguments.op, sorted({row["op"] for row in rows}))
+        raise Fault(f"no row is of an op that matches --op `{arguments.op}`{meant}")
     found = [row for row in matching if fnmatch.fnmatchcase(row["case"], arguments.row)]
     if not found:
-        raise Fault(f"no row's case matches --row `{arguments.row}`{near(arguments.row, sorted({r['case'] for r in matching}))}")
+        meant = near(arguments.row, sorted({row["case"] for row in matching}))
+        raise Fault(f"no row's case matches --row `{arguments.row}`{meant}")
     unique = {}
     for row in found:
         unique.setdefault((row["op"], row["case"], row.get("entry_hash")), row)
@@ -158,20 +164,21 @@ def run_of(libraries):
 
 def time_rows(arguments, store, rows, limit):
     """Times rows, and gives their records to `store` as they come. Says how many have no time."""
-    job = {"device": arguments.device, "within": arguments.within / 100, "seconds": [min(0.1, arguments.budget), arguments.budget]}
+    times = [min(0.1, arguments.budget), arguments.budget]
+    job = {"device": arguments.device, "within": arguments.within / 100, "seconds": times}
     child, ready = started(job)
     try:
         known = runnable(rows, set(ready["peers"]))
         say(f"{len(known)} of {len(rows)} rows have a peer")
-        due = [
-            (row, peer)
-            for row in known
-            for peer in TAGS
-            if arguments.peer in (None, peer) and (row["op"], row["case"], peer, row.get("entry_hash")) not in store.recorded
-        ]
-        wanted = len(known) * (1 if arguments.peer else len(TAGS))
-        if wanted > len(due):
-            say(f"{wanted - len(due)} of {wanted} times are recorded already")
+        wanted = [(row, tag) for row in known for tag in TAGS if arguments.peer in (None, tag)]
+
+        def key(row, tag):
+            return (row["op"], row["case"], tag, row.get("entry_hash"))
+
+        done = store.continued({key(*each) for each in wanted}, ready["device"]["name"])
+        due = [each for each in wanted if key(*each) not in done]
+        if done:
+            say(f"{len(done)} of {len(wanted)} times are recorded already")
         begun = time.perf_counter()
         # Before the first time is taken: nothing else is to be on the GPU then.
         to_compile = [row for row, peer in due if peer == "torch-compile"]
@@ -182,7 +189,7 @@ def time_rows(arguments, store, rows, limit):
         for row, peer in due:
             if child is None:
                 child, _ = started(job)
-            record = {name: row[name] for name in KEPT if name in row} | {"peer": peer}
+            record = {"schema": files.SCHEMA, **{name: row[name] for name in KEPT if name in row}, "peer": peer}
             try:
                 answer = child.ask({"row": row, "peer": peer}, limit)
             except (Late, Gone) as ended:
@@ -195,7 +202,10 @@ def time_rows(arguments, store, rows, limit):
             failed += failure is not None
             record["device"], record["run"] = ready["device"], run
             store.write(record)
-            said = f"{failure['kind']}: {failure['message']}" if failure else f"{record['timing']['device_busy_ns'] / 1e3:.2f} us"
+            if failure:
+                said = f"{failure['kind']}: {failure['message']}"
+            else:
+                said = f"{record['timing']['device_busy_ns'] / 1e3:.2f} us"
             say(f"{row['op']} {row['case']} {peer}  {said}")
         say(f"{time.perf_counter() - begun:.0f} s, {failed} records without a time")
         return failed
@@ -206,7 +216,7 @@ def time_rows(arguments, store, rows, limit):
 
 def main():
     arguments = parsed()
-    with files.Store(arguments.out, arguments.resume, say) as store:
+    with files.Store(arguments.out, arguments.resume) as store:
         rows, problems = files.read(arguments.rows, store.path)
         for problem in problems:
             say(problem)

@@ -128,6 +128,7 @@ fn what_cannot_be_done_is_one_line_that_says_what_to_write() {
     let folder = folder();
     fs::write(folder.path().join("full.jsonl"), rows(&["ExpFwdOp"])).expect("a file can be written");
     fs::write(folder.path().join("bad.jsonl.zst"), "no archive").expect("a file can be written");
+    fs::write(folder.path().join("bad.jsonl"), rows(&["ExpFwdOp"]) + "{\"op\":7}\n").expect("a file can be written");
     fs::create_dir(folder.path().join("empty")).expect("a folder can be made");
     let row = rows(&["ExpFwdOp"]);
     let mut failed: Json = serde_json::from_str(&row).expect("a row");
@@ -145,7 +146,12 @@ fn what_cannot_be_done_is_one_line_that_says_what_to_write() {
         (&["nothing.jsonl"], "", "cannot read `nothing.jsonl`: No such file"),
         (&["empty"], "", "`empty` holds no file of rows: one ends in `.jsonl`"),
         (&["bad.jsonl.zst"], "", "bad.jsonl.zst`"),
-        (&["--out", "none/out.jsonl"], &row, "cannot write `none/out.jsonl`: No such file"),
+        (&["--out", "full.jsonl/out.jsonl"], &row, "cannot write `full.jsonl/out.jsonl`: "),
+        (
+            &["--out", "bad.jsonl", "--resume"],
+            &row,
+            "bad.jsonl:2: not a record: it has no `op`; --resume continues a file of",
+        ),
         (&["--out", "empty"], &row, "cannot write `empty`: it is a folder"),
         (&["--out", "full.jsonl"], &row, "`full.jsonl` has records: continue it with --resume"),
         (&["--out", "full.jsonl", "--resume", "full.jsonl"], "", "`full.jsonl` is the file of --out, too"),
@@ -207,27 +213,33 @@ fn a_line_that_is_no_row_costs_itself() {
 }
 
 #[test]
-fn a_file_is_continued_whatever_a_killed_run_left_in_it() {
+fn a_file_is_continued_with_what_has_no_time_there() {
     let folder = folder();
-    let out = folder.path().join("out.jsonl");
-    let arguments = [&QUICK[..], &["--out", "out.jsonl", "--resume"]].concat();
-    let text = rows(&["ExpFwdOp", "FloorFwdOp"]);
+    let out = folder.path().join("runs/out.jsonl");
+    let arguments = [&QUICK[..], &["--limit", "2", "--out", "runs/out.jsonl", "--resume"]].concat();
+    let text = rows(&["ExpFwdOp", "TanhFwdOp"]);
     let first = text.lines().next().expect("a row").to_owned() + "\n";
     let (code, _, error) = run(folder.path(), &arguments, &first);
     assert_eq!(code, Some(0), "{error}");
+    // A record of the op itself stays, and so does a failure of another row; what a killed run began does not.
+    let own = r#"{"schema":"tileops.record/1","op":"ExpFwdOp","case":"a"}"#;
+    let other =
+        r#"{"schema":"tileops.record/1","op":"AbsFwdOp","case":"a","peer":"torch-eager","failure":{"kind":"hung"}}"#;
     let whole = fs::read_to_string(&out).expect("there are records");
-    fs::write(&out, format!("\u{1}damaged\n{{\"op\":7}}\n{whole}{{\"schema\":\"tile")).expect("it can be written");
-    let (code, _, error) = run(folder.path(), &arguments, &text);
-    assert_eq!(code, Some(0), "{error}");
-    for line in [1, 2, 5] {
-        assert!(error.contains(&format!("out.jsonl:{line}: not a record, and left as it is: ")), "{error}");
+    fs::write(&out, format!("{own}\n{other}\n{whole}{{\"schema\":\"tile")).expect("it can be written");
+    for _ in 0..2 {
+        let (code, _, error) = run(folder.path(), &arguments, &text);
+        assert!(code == Some(1) && error.contains("2 of 4 times are recorded already"), "{error}");
+        let loaded = tileops_record::load(std::slice::from_ref(&out));
+        assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
+        let failures = loaded.records.iter().filter(|record| record.failure.is_some() && &*record.op == "TanhFwdOp");
+        assert_eq!((loaded.records.len(), failures.count()), (6, 2), "a failure is run again, and is there once");
     }
-    assert!(error.contains("2 of 4 times are recorded already"), "{error}");
-    let loaded = tileops_record::load(std::slice::from_ref(&out));
-    assert_eq!((loaded.records.len(), loaded.problems.len()), (4, 3), "{:?}", loaded.problems);
-    // The same rows again: nothing is left to do, which is no fault.
+    // One run at a time: whoever holds the file keeps the others away.
+    let held = fs::File::options().append(true).open(&out).expect("it is there");
+    held.try_lock().expect("nobody has it");
     let (code, _, error) = run(folder.path(), &arguments, &text);
-    assert!(code == Some(0) && error.contains("4 of 4 times are recorded already"), "{error}");
+    assert!(code == Some(2) && error.contains("another run is writing `runs/out.jsonl`: wait until it"), "{error}");
 }
 
 #[test]
