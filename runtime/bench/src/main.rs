@@ -15,7 +15,7 @@ use tileops_bench::rows::{Entry, Manifest};
 use tileops_bench::sample::Effort;
 use tileops_bench::select::{Filter, Partition, Selected, Selection};
 use tileops_bench::stop::Stop;
-use tileops_bench::store::{Sought, Store, of_partition, print, write_new};
+use tileops_bench::store::{Sought, Store, of_partition, print, write_prices};
 use tileops_bench::supervise::{self, Options};
 use tileops_bench::tell::{Progress, many, say, split};
 use tileops_bench::{ahead, one_call, price, worker};
@@ -157,7 +157,7 @@ fn price_rows(arguments: &Arguments) -> Result<Outcome> {
         }
     }
     match &arguments.out {
-        Some(path) => write_new(path, &lines)?,
+        Some(path) => write_prices(path, &lines)?,
         None => print(&lines)?,
     }
     say(&format!("{rows} rows of {ops} ops priced, {failed} without a price"));

@@ -1,11 +1,11 @@
 //! Which rows are run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
 use globset::GlobMatcher;
-use tileops_analyzer::defect::nearest;
+use tileops_analyzer::defect::{list, nearest};
 use tileops_analyzer::lang::Value;
 use tileops_analyzer::workload::Call;
 
@@ -31,9 +31,19 @@ fn dtypes(call: &Call) -> impl Iterator<Item = &'static str> {
     })
 }
 
+/// How many names are listed where none of them looks like what was asked for.
+const LISTED: usize = 8;
+
 /// Says that a filter leaves nothing of `known`, and which of them was meant, perhaps.
 fn empties<'a>(filter: &str, asked: &str, of: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let meant = nearest(asked, known).map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+    let known: BTreeSet<&str> = known.collect();
+    let core = asked.trim_matches('*').to_lowercase();
+    let part = || known.iter().copied().find(|name| !core.is_empty() && name.to_lowercase().contains(&core));
+    let meant = match nearest(asked, known.iter().copied()).or_else(part) {
+        Some(name) => format!("; did you mean `{name}`?"),
+        None if (1..=LISTED).contains(&known.len()) => format!("; there is {}", list(known, "and")),
+        None => String::new(),
+    };
     format!("`{filter} {asked}` leaves no row{of}{meant}")
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use tileops_record::{Record, Writer, parse};
+use tileops_record::{Record, Writer, load, parse};
 
 use crate::select::Partition;
 
@@ -287,17 +287,28 @@ fn unpack(packed: &Path) -> Result<Vec<u8>> {
     })
 }
 
-/// Writes all records of a file that has none: `path` is there whole, or not at all. One that ends in `.zst` is compressed.
+/// Writes a file of prices: `path` is there whole, or not at all. One that ends in `.zst` is compressed. The prices of a
+/// file that has nothing else are replaced.
 ///
 /// # Errors
 ///
-/// Where there is something in the file, or it cannot be written.
-pub fn write_new(path: &Path, lines: &[u8]) -> Result<()> {
-    if is_filled(path) {
-        bail!("`{}` is there already and is not overwritten: name another file, or remove it first", path.display());
+/// Where the file has anything else, which a measurement may have cost, or cannot be written.
+pub fn write_prices(path: &Path, prices: &[u8]) -> Result<()> {
+    if is_filled(path) && !has_prices_alone(path) {
+        bail!(
+            "`{}` has something else than prices, which are not written over it: name another file, or remove it first",
+            path.display()
+        );
     }
     make_folder(path)?;
-    replace(path, lines)
+    replace(path, prices)
+}
+
+/// Whether the file has records that no run has made, and nothing else.
+fn has_prices_alone(path: &Path) -> bool {
+    let is_price = |record: &Record| record.run.is_none() && record.timing.is_none() && record.peer.is_none();
+    let loaded = load(&[path.to_owned()]);
+    loaded.problems.is_empty() && loaded.records.iter().all(is_price)
 }
 
 /// Writes a file beside its place and moves it there: no reader ever sees half of it. One that ends in `.zst` is compressed.
@@ -321,7 +332,7 @@ mod tests {
     use std::fs;
     use std::sync::Arc;
 
-    use tileops_record::{Device, Failure, Timing, load};
+    use tileops_record::{Device, Failure, Timing};
 
     use super::*;
 
@@ -376,8 +387,8 @@ mod tests {
             store.finish().expect("finished");
             let error = Store::open(Some(&path), None).expect_err("there are records");
             assert!(error.to_string().contains("--resume"), "{error}");
-            let error = write_new(&path, b"").expect_err("there are records");
-            assert!(error.to_string().contains("not overwritten"), "{error}");
+            let error = write_prices(&path, b"").expect_err("there are records");
+            assert!(error.to_string().contains("name another file"), "{error}");
             let (_, held) = Store::open(Some(&path), Some(&sought)).expect("an old file");
             assert_eq!(done(&held), ["a", "b"], "{name}");
             fs::remove_file(folder.path().join("new/out.jsonl")).expect("it is there");

@@ -90,13 +90,6 @@ fn a_file_is_written_whole_and_compressed_by_its_name() {
         let output = run(&["--op", "Matmul*", "--out", &path.display().to_string()]);
         assert!(output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    for path in [&plain, &packed] {
-        let before = std::fs::read(path).expect("the file can be read");
-        let output = run(&["--op", "Exp*", "--out", &path.display().to_string()]);
-        assert_eq!(output.status.code(), Some(2), "nothing is overwritten");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("is not overwritten"), "{output:?}");
-        assert_eq!(std::fs::read(path).expect("the file can be read"), before);
-    }
     let text = std::fs::read(&plain).expect("the file can be read");
     let unpacked = zstd::decode_all(&*std::fs::read(&packed).expect("the file can be read")).expect("it is compressed");
     assert_eq!(text, unpacked);
@@ -104,6 +97,31 @@ fn a_file_is_written_whole_and_compressed_by_its_name() {
     assert!(loaded.problems.is_empty() && loaded.records.len() >= 2, "{:?}", loaded.problems);
     let first = loaded.records.iter().find(|r| r.op.as_str() == "MatmulFwdOp").expect("a matmul has a row");
     assert!(first.roof_key.as_ref().is_some_and(|key| key.as_str().starts_with("tensor_core.")), "{first:?}");
+}
+
+#[test]
+fn prices_replace_prices_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let record = |rest: &str| format!("{{\"schema\":\"tileops.record/1\",\"op\":\"ExpFwdOp\",\"case\":\"a\"{rest}}}\n");
+    let timed = record(r#","timing":{"source":"cupti","device_busy_ns":12.5}"#);
+    let of_run = record(r#","failure":{"kind":"hung"},"run":{"tool":"tileops-bench"}"#);
+    for (name, text, is_replaced) in [
+        ("prices.jsonl", record(r#","flops":7"#), true),
+        ("timed.jsonl", record("") + &timed, false),
+        ("failed.jsonl", of_run, false),
+        ("notes.md", "# Notes\n".to_owned(), false),
+        ("timed.jsonl.zst", timed, false),
+    ] {
+        let path = folder.path().join(name);
+        let packed = name.ends_with(".zst");
+        let bytes = if packed { zstd::encode_all(text.as_bytes(), 0).expect("packed") } else { text.into_bytes() };
+        std::fs::write(&path, &bytes).expect("the file can be written");
+        let output = run(&["--op", "Exp*", "--out", &path.display().to_string()]);
+        assert_eq!(output.status.code(), Some(if is_replaced { 0 } else { 2 }), "{name}: {output:?}");
+        assert_eq!(std::fs::read(&path).expect("the file can be read") != bytes, is_replaced, "{name}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(is_replaced || (said.contains(name) && said.contains("something else than prices")), "{said}");
+    }
 }
 
 #[test]

@@ -444,7 +444,9 @@ fn rows_are_chosen_by_their_names_and_dtypes() {
 fn what_leaves_no_row_is_said() {
     for (arguments, said_of_it) in [
         (vec!["--op", "ExpFwdO"], "`--op ExpFwdO` leaves no row; did you mean `ExpFwdOp`?"),
-        (vec!["--op", "Softmax*"], "`--op Softmax*` leaves no row\n"),
+        (vec!["--op", "*relu"], "`--op *relu` leaves no row; did you mean `ReluFwdOp`?"),
+        (vec!["--op", "Softmax*"], "`--op Softmax*` leaves no row; there is `ExpFwdOp` and `ReluFwdOp`\n"),
+        (vec!["--dtype", "bf16"], "leaves no row; there is `bfloat16`, `float16` and `float32`\n"),
         (vec!["--row", "squares-float16"], "`--row squares-float16` leaves no row; did you mean `square-float16`?"),
         (vec!["--dtype", "bfloat"], "`--dtype bfloat` leaves no row; did you mean `bfloat16`?"),
         (
