@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use globset::Glob;
 use tileops_analyzer::workload::Call;
 use tileops_bench::fault::Injection;
@@ -27,8 +27,10 @@ use tileops_record::Run;
 /// Each op has a process of its own. Its output is held to the reference first; what is wrong is not timed. Times are
 /// device-busy times by CUPTI, out of a cold L2 cache, on sets of inputs that take turns.
 #[derive(Debug, Parser)]
-#[command(name = "tileops-bench", version, max_term_width = 100)]
+#[command(name = "tileops-bench", version, max_term_width = 100, args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Price every row, and run none: its op is called without data and says its FLOPs and bytes. Needs no GPU
     #[arg(long, conflicts_with_all = ["device", "partition", "resume"])]
     price: bool,
@@ -87,11 +89,23 @@ struct Arguments {
     compile_ahead: bool,
 }
 
-/// Exit codes: 0 every row has its price or time, 1 a row has none (its record says why), 2 the program could not do its
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say what of CUDA is found here, of which versions, and what to do about the rest. Ends with 0 where ops run on the GPU
+    Doctor {
+        /// Which GPU: `cuda:N`
+        #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
+        device: Which,
+    },
+}
+
+/// Exit codes: 0 every row has its price or time, 1 a row has none (its record says why), or no op runs on the GPU, 2 the program could not do its
 /// work, 128 + N signal N ended it.
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let done = if arguments.worker {
+    let done = if let Some(Command::Doctor { device }) = &arguments.command {
+        doctor(*device)
+    } else if arguments.worker {
         worker::run().map(|()| Outcome::Whole)
     } else if arguments.compile_ahead {
         ahead::run().map(|()| Outcome::Whole)
@@ -125,6 +139,15 @@ enum Outcome {
 
 fn outcome(failed: usize) -> Outcome {
     if failed == 0 { Outcome::Whole } else { Outcome::Lacking }
+}
+
+fn doctor(device: Which) -> Result<Outcome> {
+    let Which::Cuda(number) = device else {
+        bail!("the CPU needs no doctor: it is GPUs that are looked at (`cuda:N`)")
+    };
+    let report = tileops_device::doctor::examine(number);
+    print(report.text().as_bytes())?;
+    Ok(if report.runs_kernels() { Outcome::Whole } else { Outcome::Lacking })
 }
 
 fn filter(arguments: &Arguments) -> Filter {

@@ -77,9 +77,13 @@ fn a_driver_that_does_not_work_is_no_reason_to_time_the_cpu() {
     for (lacking, said_of_it) in [
         (
             None,
-            "the GPU cannot be used (`--device cpu` runs the references, without a GPU): starting the driver: CUDA_ERROR_",
+            "the GPU cannot be used (`--device cpu` runs the references, without a GPU): the NVIDIA driver does not start: \
+             CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
         ),
-        (Some("cuEventElapsedTime_v2"), "has no `cuEventElapsedTime_v2`; install the NVIDIA driver (580 or later)"),
+        (
+            Some("cuEventElapsedTime_v2"),
+            "lacks `cuEventElapsedTime_v2`, and a driver of CUDA 13.0 or later is needed: install the NVIDIA driver (580 or",
+        ),
     ] {
         let define = |name: &&str| format!("int {name}(void) {{ return 803; }}\n");
         let text: String = functions.iter().filter(|name| Some(**name) != lacking).map(define).collect();
@@ -105,7 +109,7 @@ fn a_driver_that_does_not_work_is_no_reason_to_time_the_cpu() {
     let output = output.expect("the program runs");
     if !Path::new("/dev/nvidiactl").exists() {
         assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-        assert!(said(&output).contains("libcuda.so.1 cannot be used: "), "{}", said(&output));
+        assert!(said(&output).contains("libcuda.so.1 cannot be loaded ("), "{}", said(&output));
     }
 }
 

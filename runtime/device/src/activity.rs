@@ -70,7 +70,7 @@ impl Activity {
                 doing: "starting CUPTI".to_owned(),
                 what: "another profiler holds it, as under Nsight Compute or compute-sanitizer".to_owned(),
             },
-            _ => DeviceError::library("starting CUPTI", e),
+            _ => refused("starting CUPTI", e),
         };
         activity::register_callbacks(Some(buffer_requested), Some(buffer_completed)).map_err(fail)?;
         for kind in [
@@ -90,11 +90,11 @@ impl Activity {
     /// Where the device's work failed, or CUPTI dropped records: what is left would not be the whole.
     pub fn take(&self) -> Result<Vec<Span>, DeviceError> {
         self.device.synchronize()?;
-        activity::flush_all(1).map_err(|e| DeviceError::library("reading CUPTI's records", e))?;
+        activity::flush_all(1).map_err(|e| refused("reading CUPTI's records", e))?;
         let mut dropped = 0;
         // SAFETY: a number is written to a place that holds one; a null context stands for all of them.
         unsafe { activity::get_num_dropped_records(std::ptr::null_mut(), 0, &raw mut dropped) }
-            .map_err(|e| DeviceError::library("counting dropped records", e))?;
+            .map_err(|e| refused("counting dropped records", e))?;
         let mut spans = std::mem::take(&mut *SPANS.lock().unwrap_or_else(PoisonError::into_inner));
         if dropped > 0 {
             return Err(DeviceError::library("reading CUPTI's records", format!("{dropped} were dropped")));
@@ -102,6 +102,11 @@ impl Activity {
         spans.sort_by_key(|span| (span.start, span.end));
         Ok(spans)
     }
+}
+
+/// By the error's name: the bindings ask CUPTI for its words, and panic where it has none.
+fn refused(doing: &str, error: CuptiError) -> DeviceError {
+    DeviceError::library(doing, error.0)
 }
 
 extern "C" fn buffer_requested(buffer: *mut *mut u8, size: *mut usize, most_records: *mut usize) {

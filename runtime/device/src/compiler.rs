@@ -2,11 +2,16 @@
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use cudarc::nvrtc::{result as nvrtc, sys};
 use sha2::{Digest, Sha256};
 
 use crate::{DeviceError, Library, library};
+
+/// What kernels include, and what that includes in turn.
+const HEADERS: [&str; 6] =
+    ["cuda_bf16.h", "cuda_bf16.hpp", "cuda_fp16.h", "cuda_fp16.hpp", "cuda_fp8.h", "cuda_fp8.hpp"];
 
 /// Compiles for one architecture.
 #[derive(Debug, Clone)]
@@ -14,6 +19,8 @@ pub struct Compiler {
     architecture: String,
     includes: Vec<PathBuf>,
     cache: Option<PathBuf>,
+    /// What identifies the headers, once it was needed.
+    headers: OnceLock<[u8; 32]>,
 }
 
 /// A compiled source.
@@ -42,18 +49,27 @@ impl Compiler {
     /// A compiler for `architecture`, as in `sm_90a`, that finds CUDA's headers where toolkits keep them and caches in
     /// the user's cache folder (`TILEOPS_CACHE_DIR`, else `tileops` in that of the system).
     pub fn new(architecture: impl Into<String>) -> Self {
-        let includes = library::toolkits().into_iter().map(|root| root.join("include"));
-        Compiler {
-            architecture: architecture.into(),
-            includes: includes.filter(|folder| folder.join("cuda_fp8.h").is_file()).take(1).collect(),
-            cache: cache_folder(),
-        }
+        let mut includes = library::header_folders();
+        includes.retain(|folder| HEADERS.iter().all(|header| folder.join(header).is_file()));
+        includes.truncate(1);
+        Compiler { architecture: architecture.into(), includes, cache: cache_folder(), headers: OnceLock::new() }
+    }
+
+    /// Where headers are looked for, in that order.
+    pub fn includes(&self) -> &[PathBuf] {
+        &self.includes
+    }
+
+    /// Where results are kept, if anywhere.
+    pub fn cache_folder(&self) -> Option<&Path> {
+        self.cache.as_deref()
     }
 
     /// The same, with headers from `folder` first.
     #[must_use]
     pub fn include(mut self, folder: impl Into<PathBuf>) -> Self {
         self.includes.insert(0, folder.into());
+        self.headers = OnceLock::new();
         self
     }
 
@@ -65,6 +81,10 @@ impl Compiler {
     }
 
     /// Compiles `source`, which errors call `file`.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no compiler, the source is wrong, or CUDA's headers, which it includes, are not found.
     pub fn compile(&self, file: &str, source: &str) -> Result<Compiled, DeviceError> {
         Library::Nvrtc.require()?;
         let mut options = vec![
@@ -74,16 +94,41 @@ impl Compiler {
             "--ptxas-options=-v".to_owned(),
         ];
         options.extend(self.includes.iter().map(|folder| format!("--include-path={}", folder.display())));
-        let cached = self.cache.as_ref().map(|folder| folder.join(key(file, source, &options)));
+        let cached = self.cache.as_ref().map(|folder| folder.join(key(file, source, &options, self.headers())));
         if let Some(compiled) = cached.as_deref().and_then(load) {
             return Ok(compiled);
         }
-        let compiled = compile(file, source, &options)?;
+        let compiled = compile(file, source, &options).map_err(|error| self.or_headers(error))?;
         if let Some(path) = cached {
             // A cache that cannot be written costs time, not the result.
             let _ = store(&path, &compiled);
         }
         Ok(compiled)
+    }
+
+    /// Where it is one of CUDA's own headers that a source lacks, nothing is wrong with the source.
+    fn or_headers(&self, error: DeviceError) -> DeviceError {
+        let DeviceError::Source { file, log } = &error else { return error };
+        // "cannot" where it looked into folders, "could not" where it had none.
+        let is_lacking = |name: &&str| log.contains(&format!("open source file \"{name}\""));
+        let Some(header) = HEADERS.into_iter().find(is_lacking) else {
+            return error;
+        };
+        let searched = if self.includes.is_empty() { library::header_folders() } else { self.includes.clone() };
+        DeviceError::Headers { file: file.clone(), header: header.to_owned(), searched }
+    }
+
+    /// What identifies the headers that sources include: their contents, which another toolkit has others of.
+    fn headers(&self) -> &[u8; 32] {
+        self.headers.get_or_init(|| {
+            let mut hash = Sha256::new();
+            for name in HEADERS {
+                let bytes = self.includes.iter().find_map(|folder| std::fs::read(folder.join(name)).ok());
+                hash.update(bytes.as_ref().map_or(u64::MAX, |bytes| bytes.len() as u64).to_le_bytes());
+                hash.update(bytes.unwrap_or_default());
+            }
+            hash.finalize().into()
+        })
     }
 }
 
@@ -142,8 +187,8 @@ fn compile(file: &str, source: &str, options: &[String]) -> Result<Compiled, Dev
     made
 }
 
-/// What a result depends on: the source, the options and the compiler.
-fn key(file: &str, source: &str, options: &[String]) -> String {
+/// What a result depends on: the source, the options, the headers and the compiler.
+fn key(file: &str, source: &str, options: &[String], headers: &[u8; 32]) -> String {
     let (mut major, mut minor) = (0, 0);
     // SAFETY: two integers are written to places that hold them. Where that fails, they stay 0.
     let _ = unsafe { sys::nvrtcVersion(&raw mut major, &raw mut minor) };
@@ -152,15 +197,21 @@ fn key(file: &str, source: &str, options: &[String]) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
+    hash.update(headers);
     hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// `cubin` and log of a compilation, as stored; nothing where there is none or it is not whole.
+/// `cubin` and log of a compilation, as stored: the length of each, then each. Nothing where there is none, or it is not
+/// whole.
 fn load(path: &Path) -> Option<Compiled> {
     let bytes = std::fs::read(path).ok()?;
-    let (length, rest) = bytes.split_first_chunk::<8>()?;
-    let (cubin, log) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-    let is_whole = cubin.starts_with(b"\x7fELF");
+    let (lengths, rest) = bytes.split_first_chunk::<16>()?;
+    let length = |at: usize| -> Option<usize> {
+        let bytes = lengths.get(at..)?.first_chunk::<8>()?;
+        usize::try_from(u64::from_le_bytes(*bytes)).ok()
+    };
+    let (cubin, log) = rest.split_at_checked(length(0)?)?;
+    let is_whole = cubin.starts_with(b"\x7fELF") && log.len() == length(8)?;
     is_whole.then(|| Compiled {
         cubin: cubin.to_vec(),
         log: String::from_utf8_lossy(log).into_owned(),
@@ -171,9 +222,10 @@ fn load(path: &Path) -> Option<Compiled> {
 fn store(path: &Path, compiled: &Compiled) -> std::io::Result<()> {
     let Some(folder) = path.parent() else { return Ok(()) };
     std::fs::create_dir_all(folder)?;
-    let length = (compiled.cubin.len() as u64).to_le_bytes();
+    let (cubin, log) = (&compiled.cubin[..], compiled.log.as_bytes());
+    let [of_cubin, of_log] = [cubin, log].map(|part| (part.len() as u64).to_le_bytes());
     // Two processes may store the same at once: either's file is whole.
-    tileops_files::replace(path, &[&length, &compiled.cubin[..], compiled.log.as_bytes()].concat())
+    tileops_files::replace(path, &[&of_cubin, &of_log, cubin, log].concat())
 }
 
 fn cache_folder() -> Option<PathBuf> {
@@ -215,10 +267,10 @@ ptxas info    : Used 255 registers, used 1 barriers, 40 bytes cumulative stack s
         let loaded = load(&path).expect("loaded");
         assert!(loaded.is_cached && loaded.cubin == compiled.cubin && loaded.log == LOG);
         let bytes = std::fs::read(&path).expect("bytes");
-        std::fs::write(&path, &bytes[..12]).expect("cut");
-        assert!(load(&path).is_none());
-        std::fs::write(&path, b"").expect("cut");
-        assert!(load(&path).is_none());
+        for length in 0..bytes.len() {
+            std::fs::write(&path, &bytes[..length]).expect("cut");
+            assert!(load(&path).is_none(), "{length} of {} bytes", bytes.len());
+        }
     }
 
     #[test]
@@ -227,9 +279,53 @@ ptxas info    : Used 255 registers, used 1 barriers, 40 bytes cumulative stack s
             return;
         }
         let options = ["-a".to_owned(), "-b".to_owned()];
-        let keys =
-            [key("f", "x", &options), key("f", "y", &options), key("g", "x", &options), key("f", "x", &options[..1])];
+        let (some, other) = ([1; 32], [2; 32]);
+        let keys = [
+            key("f", "x", &options, &some),
+            key("f", "y", &options, &some),
+            key("g", "x", &options, &some),
+            key("f", "x", &options[..1], &some),
+            key("f", "x", &options, &other),
+        ];
         let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
         assert_eq!(distinct.len(), keys.len());
+    }
+
+    #[test]
+    fn other_headers_are_another_result() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for header in HEADERS {
+            std::fs::write(folder.path().join(header), "// old").expect("written");
+        }
+        let of = || *Compiler::new("sm_90a").include(folder.path()).headers();
+        let mut known = vec![of()];
+        assert_eq!(known[0], of());
+        for header in HEADERS {
+            std::fs::write(folder.path().join(header), "// new").expect("written");
+            assert!(!known.contains(&of()), "{header}");
+            known.push(of());
+        }
+    }
+
+    #[test]
+    fn headers_that_are_missing_are_not_the_source_s_fault() {
+        if Library::Nvrtc.require().is_err() {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut compiler = Compiler::new("sm_90a").cache(None);
+        compiler.includes = Vec::new();
+        let error = compiler.compile("demo.cu", "#include <cuda_fp8.h>\n").expect_err("it has no folders");
+        assert!(matches!(error, DeviceError::Headers { .. }), "{error}");
+        compiler.includes = vec![folder.path().to_owned()];
+        for header in ["cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h"] {
+            let error = compiler.compile("demo.cu", &format!("#include <{header}>\n")).expect_err("there is none");
+            assert!(matches!(&error, DeviceError::Headers { header: named, .. } if named == header), "{error}");
+            let text = error.to_string();
+            assert!(text.contains(header) && text.contains("install"), "{text}");
+            assert!(text.contains(&folder.path().display().to_string()), "{text}");
+        }
+        let error = compiler.compile("demo.cu", "#include <mine.h>\n").expect_err("there is none");
+        assert!(matches!(error, DeviceError::Source { .. }), "{error}");
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
-use cudarc::driver::{CudaContext, CudaStream, result, sys};
+use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 
 use crate::error::Doing;
+use crate::graph::Captured;
 use crate::{DeviceError, Library};
 
 /// A GPU that work can be given to.
@@ -13,6 +14,7 @@ use crate::{DeviceError, Library};
 pub struct Device {
     pub(crate) context: Arc<CudaContext>,
     pub(crate) stream: Arc<CudaStream>,
+    pub(crate) captured: Arc<Captured>,
     facts: Arc<Facts>,
 }
 
@@ -61,9 +63,18 @@ impl Facts {
 
 impl Device {
     /// How many devices there are.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no driver, or it is too old, or it does not start; [`DeviceError::is_absence`] tells the first from the
+    /// others.
     pub fn count() -> Result<usize, DeviceError> {
         Library::Driver.require()?;
-        result::init().doing("starting the driver")?;
+        match result::init() {
+            Ok(()) => {}
+            Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => return Ok(0),
+            Err(error) => return Err(crate::error::start(error)),
+        }
         Ok(usize::try_from(result::device::get_count().doing("counting the devices")?).unwrap_or(0))
     }
 
@@ -90,7 +101,7 @@ impl Device {
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().doing("making a stream")?;
         let facts = Arc::new(facts(&context, ordinal)?);
-        Ok(Device { context, stream, facts })
+        Ok(Device { context, stream, captured: Arc::default(), facts })
     }
 
     /// What it is.
@@ -128,6 +139,14 @@ impl Device {
     /// Marks the present end of the stream.
     pub fn record(&self, event: &Event) -> Result<(), DeviceError> {
         event.0.record(&self.stream).doing("recording an event")
+    }
+
+    /// Why `buffer` is of no use to this device; nothing where it is its own.
+    pub(crate) fn refuses(&self, buffer: &Buffer) -> Option<String> {
+        let (own, other) = (&self.context, &buffer.device.context);
+        let is_own = Arc::ptr_eq(own, other) || own == other;
+        let (here, there) = (self.facts.ordinal, buffer.device.facts.ordinal);
+        (!is_own).then(|| format!("in the memory of CUDA device {there}, and this runs on device {here}"))
     }
 
     /// Makes the context the calling thread's own.

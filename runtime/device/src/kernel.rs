@@ -55,8 +55,6 @@ impl Grid {
 pub enum Argument<'a> {
     /// The address of a buffer.
     Buffer(&'a Buffer),
-    /// The address `.1` bytes behind a buffer's start.
-    Within(&'a Buffer, usize),
     /// A pointer to nothing, for an optional tensor that is absent.
     Null,
     /// A 32-bit integer, signed or not.
@@ -73,7 +71,6 @@ impl Argument<'_> {
     fn bytes(&self) -> Vec<u8> {
         match self {
             Argument::Buffer(buffer) => buffer.address().to_ne_bytes().to_vec(),
-            Argument::Within(buffer, offset) => (buffer.address() + *offset as u64).to_ne_bytes().to_vec(),
             Argument::Null => 0_u64.to_ne_bytes().to_vec(),
             Argument::I32(value) => value.to_ne_bytes().to_vec(),
             Argument::I64(value) => value.to_ne_bytes().to_vec(),
@@ -144,8 +141,8 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// Where the arguments are not as many, or not each of the size, that the kernel declares; where the grid is empty
-    /// or too large; or as the driver says. What goes wrong while the kernel runs is said by [`Device::synchronize`].
+    /// Where the arguments are not as many, or not each of the size, that the kernel declares; where a buffer is another
+    /// device's; where the grid is empty or too large; or as the driver says. What goes wrong while the kernel runs is said by [`Device::synchronize`].
     pub fn launch(&self, grid: Grid, arguments: &[Argument<'_>]) -> Result<(), DeviceError> {
         let refuse = |why: String| Err(DeviceError::Launch { kernel: self.name.clone(), why });
         if arguments.len() != self.parameters.len() {
@@ -155,6 +152,13 @@ impl Kernel {
         for (at, (value, &size)) in values.iter().zip(&self.parameters).enumerate() {
             if value.len() != size {
                 return refuse(format!("argument {at} has {} bytes, and the kernel takes {size}", value.len()));
+            }
+        }
+        for (at, argument) in arguments.iter().enumerate() {
+            if let Argument::Buffer(buffer) = argument
+                && let Some(why) = self.device.refuses(buffer)
+            {
+                return refuse(format!("argument {at} is {why}"));
             }
         }
         let threads = u64::from(grid.threads.0) * u64::from(grid.threads.1) * u64::from(grid.threads.2);
@@ -175,6 +179,8 @@ impl Kernel {
                 &mut pointers,
             )
         }
-        .doing(format!("launching `{}`", self.name))
+        .doing(format!("launching `{}`", self.name))?;
+        self.device.captured.launched(&self.function);
+        Ok(())
     }
 }

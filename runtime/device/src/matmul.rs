@@ -204,7 +204,14 @@ impl<'a> Operands<'a> {
     }
 }
 
+/// What algorithms may work in.
 const WORKSPACE_BYTES: usize = 64 << 20;
+
+/// How large the workspace is: filling it has to leave nothing of a trial in an L2 cache of `l2` bytes.
+fn workspace_bytes(l2: u64) -> usize {
+    WORKSPACE_BYTES.max(usize::try_from(l2.saturating_add(l2 / 10)).unwrap_or(usize::MAX))
+}
+
 /// How many algorithms are asked for: the first that the library proposes is not always the fastest.
 const MOST_ALGORITHMS: usize = 8;
 /// How often each is timed before one is chosen.
@@ -232,7 +239,7 @@ impl CublasLt {
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Library::CublasLt.require()?;
         device.bind()?;
-        let workspace = device.allocate(WORKSPACE_BYTES)?;
+        let workspace = device.allocate(workspace_bytes(device.facts().l2_bytes))?;
         let handle = lt::create_handle().map_err(|e| DeviceError::library("starting cuBLASLt", e))?;
         Ok(CublasLt(Arc::new(Session { device: device.clone(), handle, workspace })))
     }
@@ -442,9 +449,10 @@ impl MatrixMultiply {
                 self.set(attribute, buffer.address()).map_err(fail)?;
             }
         }
-        let (whole, beta_whole) = (operands.alpha as i32, operands.beta as i32);
+        // What is no whole number was refused above, where it matters.
+        let [alpha_whole, beta_whole] = [operands.alpha, operands.beta].map(|factor| whole(factor).unwrap_or_default());
         let (alpha, beta): (*const c_void, *const c_void) = match self.product.compute {
-            Compute::Int32 => ((&raw const whole).cast(), (&raw const beta_whole).cast()),
+            Compute::Int32 => ((&raw const alpha_whole).cast(), (&raw const beta_whole).cast()),
             Compute::Fp32 | Compute::Tf32 => ((&raw const operands.alpha).cast(), (&raw const operands.beta).cast()),
         };
         let [la, lb, ld] = self.layouts;
@@ -466,7 +474,7 @@ impl MatrixMultiply {
                 ld,
                 &raw const chosen.algo,
                 workspace.address() as *mut c_void,
-                workspace.bytes(),
+                WORKSPACE_BYTES,
                 device.stream.cu_stream().cast(),
             )
         }
@@ -499,12 +507,9 @@ impl MatrixMultiply {
         let (start, end) = (device.event()?, device.event()?);
         let aside = device.allocate(operands.d.bytes())?;
         let trial = Operands { c: Some(operands.c.unwrap_or(operands.d)), d: &aside, ..*operands };
-        let mut best = (f64::INFINITY, 0);
-        for algorithm in 0..self.algorithms.len() {
-            // What the library proposes it may yet refuse: then another one is the fastest.
-            if self.run(algorithm, &trial).is_err() {
-                continue;
-            }
+        fastest_of(self.algorithms.len(), |algorithm| {
+            // The first run is not timed, and what it is refused for is not a time.
+            self.run(algorithm, &trial)?;
             let mut times = Vec::with_capacity(TRIALS);
             for _ in 0..TRIALS {
                 // Larger than the cache, so that nothing of the last trial is left in it.
@@ -516,11 +521,8 @@ impl MatrixMultiply {
                 times.push(start.nanoseconds_to(&end)?);
             }
             times.sort_by(f64::total_cmp);
-            if times[TRIALS / 2] < best.0 {
-                best = (times[TRIALS / 2], algorithm);
-            }
-        }
-        Ok(best.1)
+            Ok(times[TRIALS / 2])
+        })
     }
 
     fn refuse(&self, why: String) -> Result<(), DeviceError> {
@@ -532,6 +534,15 @@ impl MatrixMultiply {
         let Product { rows, columns, depth, batch, a, b, d, bias, .. } = self.product;
         let matrix = |across: u64, down: u64, bytes: usize| batch * across * down * bytes as u64;
         let c = operands.c.filter(|_| operands.beta != 0.0);
+        if self.product.compute == Compute::Int32 {
+            for (name, factor) in [("alpha", operands.alpha), ("beta", operands.beta)] {
+                if whole(factor).is_none() {
+                    return self.refuse(format!(
+                        "{name} is {factor}, and what is computed in int32 takes whole factors of at most 2^24"
+                    ));
+                }
+            }
+        }
         if operands.beta != 0.0 && c.is_none() {
             return self.refuse("C has a factor, and is not passed".to_owned());
         }
@@ -550,8 +561,42 @@ impl MatrixMultiply {
             if held < bytes {
                 return self.refuse(format!("{name} has {held} bytes, and {} takes {bytes}", self.product));
             }
+            if let Some(why) = buffer.and_then(|buffer| self.session.0.device.refuses(buffer)) {
+                return self.refuse(format!("{name} is {why}"));
+            }
         }
         Ok(())
+    }
+}
+
+/// A factor as the integer that it is; nothing where it is none that a float tells from its neighbours.
+fn whole(factor: f32) -> Option<i32> {
+    const EXACT: f32 = 16_777_216.0;
+    // What is cut off is nothing, and what is left fits.
+    (factor.trunc() == factor && factor.abs() <= EXACT).then_some(factor as i32)
+}
+
+/// Which of `count` algorithms takes the least time. What the library proposes it may yet refuse: then another one is the
+/// fastest, unless nothing works in this process any more.
+///
+/// # Errors
+///
+/// What the last one failed with, where all do.
+fn fastest_of(count: usize, mut time: impl FnMut(usize) -> Result<f64, DeviceError>) -> Result<usize, DeviceError> {
+    let mut best: Option<(f64, usize)> = None;
+    let mut refused = None;
+    for algorithm in 0..count {
+        match time(algorithm) {
+            Ok(taken) if best.is_none_or(|(least, _)| taken < least) => best = Some((taken, algorithm)),
+            Ok(_) => {}
+            Err(error) if error.is_fatal() => return Err(error),
+            Err(error) => refused = Some(error),
+        }
+    }
+    match (best, refused) {
+        (Some((_, algorithm)), _) => Ok(algorithm),
+        (None, Some(error)) => Err(error),
+        (None, None) => Ok(0),
     }
 }
 
@@ -580,6 +625,41 @@ mod tests {
         assert_eq!(MatrixScale::Depth128.numbers(100, 300), 300);
         // Three blocks of the depth are padded to four, for two blocks of columns.
         assert_eq!(MatrixScale::Block128.numbers(130, 300), 8);
+    }
+
+    #[test]
+    fn the_fastest_is_of_those_that_ran() {
+        let failed = |name: &str, is_fatal| {
+            let (doing, text) = ("multiplying".to_owned(), "text".to_owned());
+            Err(DeviceError::Driver { doing, name: name.to_owned(), text, is_fatal })
+        };
+        let times = |at: usize| [Ok(5.0), failed("REFUSED", false), Ok(3.0), Ok(4.0)].into_iter().nth(at);
+        assert_eq!(fastest_of(4, |at| times(at).expect("a time")).expect("one ran"), 2);
+        let all = fastest_of(3, |at| failed(&format!("REFUSED_{at}"), false)).expect_err("none ran");
+        assert!(all.to_string().contains("REFUSED_2"), "{all}");
+        let mut tried = 0;
+        let lost = fastest_of(3, |at| {
+            tried += 1;
+            if at == 1 { failed("LOST", true) } else { Ok(1.0) }
+        });
+        assert!(lost.expect_err("nothing works any more").is_fatal() && tried == 2);
+    }
+
+    #[test]
+    fn a_factor_in_whole_numbers_is_one() {
+        for (factor, integer) in [(1.0, Some(1)), (-3.0, Some(-3)), (0.0, Some(0)), (16_777_216.0, Some(1 << 24))] {
+            assert_eq!(whole(factor), integer);
+        }
+        for factor in [0.5, 1.25, f32::NAN, f32::INFINITY, 3e9, -3e9] {
+            assert_eq!(whole(factor), None, "{factor}");
+        }
+    }
+
+    #[test]
+    fn what_is_filled_between_trials_is_larger_than_the_cache() {
+        const L40S: u64 = 96 << 20;
+        assert!(workspace_bytes(L40S) as u64 > L40S);
+        assert_eq!(workspace_bytes(40 << 20), WORKSPACE_BYTES);
     }
 
     #[test]

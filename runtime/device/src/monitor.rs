@@ -4,7 +4,7 @@ use nvml_wrapper::Nvml;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::Clock;
 
-use crate::{Device, DeviceError};
+use crate::{Device, DeviceError, Library};
 
 /// Watches one device.
 #[derive(Debug)]
@@ -31,6 +31,7 @@ pub struct Reading {
 impl Monitor {
     /// Watches `device`.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        Library::Nvml.require()?;
         let nvml = Nvml::init().map_err(|error| DeviceError::library("starting NVML", error.to_string()))?;
         let hex = &device.facts().uuid;
         // NVML's form of the same 16 bytes.
@@ -43,6 +44,11 @@ impl Monitor {
     /// The driver's version, `580.159.04`.
     pub fn driver(&self) -> Result<String, DeviceError> {
         self.nvml.sys_driver_version().map_err(|error| DeviceError::library("reading the driver's version", error))
+    }
+
+    /// NVML's own version.
+    pub fn library(&self) -> Result<String, DeviceError> {
+        self.nvml.sys_nvml_version().map_err(|error| DeviceError::library("reading NVML's version", error))
     }
 
     /// What the device is doing now.

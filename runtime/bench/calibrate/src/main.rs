@@ -6,7 +6,6 @@
 mod measure;
 mod write;
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,7 +13,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use tileops_device::{Activity, Compiler, Device, Library, Monitor};
+use tileops_device::{Activity, Compiler, Device, Monitor};
 use tileops_record::Run;
 use tileops_roofline::profile::Profile;
 
@@ -138,88 +137,12 @@ fn this_run() -> Run {
 }
 
 fn doctor(ordinal: usize) -> Result<ExitCode> {
-    let (report, is_whole) = examine(ordinal);
-    match std::io::stdout().write_all(report.as_bytes()) {
+    let report = tileops_device::doctor::examine(ordinal);
+    match std::io::stdout().write_all(report.text().as_bytes()) {
         // Whoever reads has read enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
         written => written.context("cannot write the report")?,
     }
-    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
-
-/// What of CUDA is found here, and whether that is all.
-fn examine(ordinal: usize) -> (String, bool) {
-    let mut report = String::new();
-    let mut is_whole = true;
-    macro_rules! line {
-        ($($part:tt)*) => {{
-            // Writing to a string cannot fail.
-            let _ = writeln!(report, $($part)*);
-        }};
-    }
-    for library in Library::ALL {
-        if library.is_present() {
-            let from = library.loaded_from().map_or_else(String::new, |path| format!(" ({})", path.display()));
-            line!("found    {}{from}", library.file_name());
-        } else {
-            is_whole = false;
-            line!("missing  {}: {}", library.file_name(), library.purpose());
-            line!("         {}", library.remedy());
-        }
-    }
-    let device = match Device::open(ordinal) {
-        Ok(device) => device,
-        Err(error) => {
-            line!("no device: {error}");
-            return (report, false);
-        }
-    };
-    let facts = device.facts();
-    line!(
-        "device   {} ({}), compute capability {}.{}",
-        facts.name,
-        facts.ordinal,
-        facts.capability.0,
-        facts.capability.1
-    );
-    line!(
-        "         {} multiprocessors to {} MHz, {:.0} GB/s by the data sheet, L2 {} MiB, memory {} GiB",
-        facts.multiprocessors,
-        facts.clock_khz / 1000,
-        facts.memory_bandwidth() / 1e9,
-        facts.l2_bytes >> 20,
-        facts.memory_bytes >> 30
-    );
-    match Monitor::new(&device).and_then(|monitor| Ok((monitor.driver()?, monitor.read()?))) {
-        Ok((driver, now)) => {
-            line!("driver   {driver}, CUDA {}.{}", facts.cuda / 1000, facts.cuda % 1000 / 10);
-            let held = if now.throttled_by.is_empty() { "nothing".to_owned() } else { now.throttled_by.join(", ") };
-            line!("now      {} MHz, {:.0} W, {} °C, held back by {held}", now.clock_mhz, now.watts, now.celsius);
-        }
-        Err(error) => {
-            is_whole = false;
-            line!("no NVML: {error}");
-        }
-    }
-    let compiled = Compiler::new(facts.architecture()).compile("kernels.cu", include_str!("kernels.cu"));
-    match compiled {
-        Ok(compiled) => line!(
-            "compiler {} kernels for {}{}",
-            tileops_device::resources(&compiled.log).len(),
-            facts.architecture(),
-            if compiled.is_cached { ", from the cache" } else { "" }
-        ),
-        Err(error) => {
-            is_whole = false;
-            line!("compiler {error}");
-        }
-    }
-    match Activity::start(&device) {
-        Ok(_) => line!("times    by CUPTI"),
-        Err(error) => {
-            is_whole = false;
-            line!("times    by events alone, without a speed-of-light reading: {error}");
-        }
-    }
-    (report, is_whole)
+    // A calibration is of times by CUPTI, with clocks by NVML: it needs the whole.
+    Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -1,0 +1,93 @@
+//! The functions of each library that this crate calls, itself or through the bindings: a library without one of them is
+//! refused before the bindings look for it, and panic. A test runs all of this crate on libraries that have these alone.
+
+use super::Library;
+
+impl Library {
+    /// Every function of it that is called.
+    pub fn functions(self) -> &'static [&'static str] {
+        match self {
+            Library::Driver => &[
+                "cuCtxGetCurrent",
+                "cuCtxSetCurrent",
+                "cuDeviceGet",
+                "cuDeviceGetAttribute",
+                "cuDeviceGetCount",
+                "cuDeviceGetName",
+                "cuDeviceGetUuid_v2",
+                "cuDevicePrimaryCtxRelease_v2",
+                "cuDevicePrimaryCtxRetain",
+                "cuDeviceTotalMem_v2",
+                "cuDriverGetVersion",
+                "cuEventCreate",
+                "cuEventDestroy_v2",
+                "cuEventElapsedTime_v2",
+                "cuEventRecord",
+                "cuEventSynchronize",
+                "cuFuncGetParamInfo",
+                "cuFuncSetAttribute",
+                "cuGetErrorName",
+                "cuGetErrorString",
+                "cuGraphDestroy",
+                "cuGraphExecDestroy",
+                "cuGraphInstantiateWithFlags",
+                "cuGraphLaunch",
+                "cuInit",
+                "cuLaunchKernel",
+                "cuMemAlloc_v2",
+                "cuMemFree_v2",
+                "cuMemcpyDtoH_v2",
+                "cuMemcpyHtoD_v2",
+                "cuMemsetD8Async",
+                "cuModuleGetFunction",
+                "cuModuleLoadData",
+                "cuModuleUnload",
+                "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+                "cuProfilerStart",
+                "cuProfilerStop",
+                "cuStreamBeginCapture_v2",
+                "cuStreamCreate",
+                "cuStreamDestroy_v2",
+                "cuStreamEndCapture",
+                "cuStreamSynchronize",
+            ],
+            Library::Nvrtc => &[
+                "nvrtcCompileProgram",
+                "nvrtcCreateProgram",
+                "nvrtcDestroyProgram",
+                "nvrtcGetCUBIN",
+                "nvrtcGetCUBINSize",
+                "nvrtcGetProgramLog",
+                "nvrtcGetProgramLogSize",
+                "nvrtcVersion",
+            ],
+            Library::CublasLt => &[
+                "cublasLtCreate",
+                "cublasLtDestroy",
+                "cublasLtGetCudartVersion",
+                "cublasLtGetVersion",
+                "cublasLtMatmul",
+                "cublasLtMatmulAlgoGetHeuristic",
+                "cublasLtMatmulDescCreate",
+                "cublasLtMatmulDescDestroy",
+                "cublasLtMatmulDescSetAttribute",
+                "cublasLtMatmulPreferenceCreate",
+                "cublasLtMatmulPreferenceDestroy",
+                "cublasLtMatmulPreferenceSetAttribute",
+                "cublasLtMatrixLayoutCreate",
+                "cublasLtMatrixLayoutDestroy",
+                "cublasLtMatrixLayoutSetAttribute",
+            ],
+            Library::Cupti => &[
+                "cuptiActivityEnable",
+                "cuptiActivityFlushAll",
+                "cuptiActivityGetNextRecord",
+                "cuptiActivityGetNumDroppedRecords",
+                "cuptiActivityRegisterCallbacks",
+                "cuptiGetVersion",
+            ],
+            // Its bindings say themselves which function is missing.
+            Library::Nvml => &[],
+        }
+    }
+}
