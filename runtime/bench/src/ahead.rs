@@ -14,8 +14,8 @@ use tileops_device::{Compiler, Device};
 use tileops_kernels::{Gpu, Source, Step, planner};
 use tileops_ops::generated::REGISTRY;
 
+use crate::child::of_its_own;
 use crate::rows::Manifest;
-use crate::supervise::of_its_own;
 use crate::worker::end_with_parent;
 
 /// The hidden argument by which the process knows what it is.
