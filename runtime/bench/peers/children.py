@@ -199,7 +199,10 @@ def work():
     def listen():
         for line in sys.stdin.buffer:
             lines.put(line)
-        # The parent is gone, or needs this process no more. That is so in the middle of a call, too, which may never return.
+        # The parent is gone. That is so in the middle of a call, too, which may never return; and what it started to compile
+        # ends with it.
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
         os._exit(0)
 
     def tell(message):

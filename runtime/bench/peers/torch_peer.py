@@ -11,7 +11,7 @@ A peer is not judged against the op's reference. Where PyTorch has no function f
 `torch_table.py`.
 
 Exit codes: 0 every row that has a peer has its times, 1 one has none (its record says why), or a line was no row, 2 the
-program could not do its work.
+program could not do its work, 128 + N signal N ended it.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import difflib
 import fnmatch
 import math
 import os
+import signal
 import sys
 import time
 
@@ -42,6 +43,20 @@ def say(line):
         print(line, file=sys.stderr, flush=True)
     except OSError:
         pass
+
+
+class Ended(BaseException):
+    """A signal came: Ctrl-C, or being told to end."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.number = number
+
+
+def end(number, _):
+    # A second one ends the program at once.
+    signal.signal(number, signal.SIG_DFL)
+    raise Ended(number)
 
 
 # --- What is asked for ---------------------------------------------------------------------------------------------------
@@ -234,6 +249,8 @@ def main():
 if __name__ == "__main__":
     if sys.argv[1:] == ["--worker"]:
         sys.exit(work())
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, end)
     try:
         code = main()
     except Fault as fault:
@@ -243,7 +260,7 @@ if __name__ == "__main__":
         # Whoever reads has read enough; nor is there anyone for what Python would flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
-    except KeyboardInterrupt:
-        say("interrupted: --resume continues a file of records")
-        code = 130
+    except Ended as ended:
+        say(f"ended by signal {ended}: the records until here are whole, and --resume continues a file of them")
+        code = 128 + ended.number
     sys.exit(code)

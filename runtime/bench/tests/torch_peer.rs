@@ -282,3 +282,50 @@ fn a_reader_that_has_gone_away_ends_it_quietly() {
     assert!(line.starts_with('{') && output.status.success(), "{error}");
     assert!(!error.contains("Traceback") && !error.contains("Exception"), "{error}");
 }
+
+/// Whether a process of that group is left; one that is dead and not waited for yet is none.
+fn is_left(group: &str) -> bool {
+    let processes = fs::read_dir("/proc").expect("processes can be listed").filter_map(Result::ok);
+    let mut stats = processes.filter_map(|process| fs::read_to_string(process.path().join("stat")).ok());
+    // Behind the name, in parentheses: the state, the parent, the group.
+    stats.any(|stat| {
+        let fields: Vec<&str> = stat.rsplit_once(") ").map_or(vec![], |(_, rest)| rest.split(' ').collect());
+        fields.len() > 2 && fields[2] == group && fields[0] != "Z"
+    })
+}
+
+/// The first row is timed, and the second never ends.
+#[test]
+#[cfg(target_os = "linux")]
+fn whatever_ends_it_leaves_whole_records_and_no_process() {
+    for (signal, due) in [("INT", Some(130)), ("TERM", Some(143)), ("KILL", None)] {
+        let folder = folder();
+        fs::write(folder.path().join("rows.jsonl"), rows(&["ExpFwdOp", "LogFwdOp"])).expect("a file can be written");
+        let mut command =
+            peer(folder.path(), &[&QUICK[..], &["rows.jsonl", "--out", "out.jsonl", "--limit", "60"]].concat());
+        let mut running = command.stderr(Stdio::piped()).spawn().expect("python3 runs");
+        let mut said = BufReader::new(running.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+        assert!(said.any(|line| line.contains("torch-compile  0.70 us")), "the first row has its times");
+        let parent = running.id().to_string();
+        let children = format!("/proc/{parent}/task/{parent}/children");
+        let child = fs::read_to_string(children).expect("it has a child").trim().to_owned();
+        assert!(is_left(&child), "a group of its own: {child}");
+        let killed = Command::new("kill").args(["-s", signal, &parent]).status().expect("kill runs");
+        assert!(killed.success());
+        let status = running.wait().expect("it ends");
+        assert_eq!(status.code(), due, "{signal}");
+        let rest: Vec<String> = said.collect();
+        let is_said = rest.iter().any(|line| line.contains("the records until here are whole, and --resume continues"));
+        assert_eq!(is_said, due.is_some(), "{signal}: {rest:?}");
+        // The group of a parent that was killed notices by itself.
+        for _ in 0..500 {
+            if !is_left(&child) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert!(!is_left(&child), "{signal}: a process is left");
+        let loaded = tileops_record::load(&[folder.path().join("out.jsonl")]);
+        assert!(loaded.problems.is_empty() && loaded.records.len() == 2, "{signal}: {:?}", loaded.problems);
+    }
+}
