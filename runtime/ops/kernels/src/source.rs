@@ -33,7 +33,7 @@ impl Header {
     }
 }
 
-/// What every kernel may use: conversions of elements, powers of two and logarithms, vectors and how they are stored, divisions
+/// What every kernel may use: conversions of elements, powers of two and logarithms, extremes, vectors and how they are stored, divisions
 /// that are prepared.
 const COMMON: Header = Header::new("common.cuh", include_str!("cu/common.cuh"));
 /// Copies to shared memory that go on while a kernel computes.

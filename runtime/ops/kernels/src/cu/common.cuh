@@ -40,6 +40,18 @@ __device__ __forceinline__ float reciprocal_of(float x) {
   return y;
 }
 
+// As IEEE 754-2019's maximum: what is not a number comes through.
+__device__ __forceinline__ float maximum(float a, float b) {
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+__device__ __forceinline__ float minimum(float a, float b) {
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+
 // N elements, loaded and stored by one instruction where they make up 16 bytes or less.
 template <typename T, int N> struct alignas(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) Vector { T at[N]; };
 

@@ -1,7 +1,9 @@
 // What elementwise kernels share: the type that elements are computed in, vectors of them, functions that CUDA lacks.
 //
 // NARROW is 1 where results are rounded to 16 bits or fewer: functions then take the hardware's approximations, or polynomials
-// of few terms. Their errors are an eighth of that rounding or less, where a result is no subnormal.
+// of few terms. Their errors are an eighth of that rounding or less, where neither a result nor an exponential that it is made of
+// is subnormal: those are zero. A bfloat16 holds some such results: silu and mish are 0 below -87.4, where they are 1e-36 and less,
+// the GELU by a sigmoid below -51.4, that by a hyperbolic tangent below -10.0.
 
 #ifndef NARROW
 #define NARROW 0
@@ -24,7 +26,8 @@ template <typename T> __device__ __forceinline__ Computed<T> widen(T x) {
   else return to_float(x);
 }
 
-// To eight bits as PyTorch converts: what is too large is not held to the greatest number, but becomes NaN or an infinity.
+// To eight bits: what rounds to more than the greatest number becomes NaN (E4M3, which has no infinity) or an infinity (E5M2).
+// So did PyTorch; on a CPU, its later versions hold E4M3 to the greatest number.
 __device__ __forceinline__ __nv_fp8_e4m3 to_e4m3(float x) {
   __nv_fp8_e4m3 y;
   y.__x = __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3);
@@ -94,18 +97,6 @@ template <typename T, typename C, int N> __device__ __forceinline__ void store_n
 }
 
 // --- functions ---
-
-// As IEEE 754-2019's maximum: what is not a number comes through.
-__device__ __forceinline__ float maximum(float a, float b) {
-  float y;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-  return y;
-}
-__device__ __forceinline__ float minimum(float a, float b) {
-  float y;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-  return y;
-}
 
 // `above` where x > limit, else `below`: both are computed, instead of one or the other by a branch.
 __device__ __forceinline__ float chosen_above(float x, float limit, float above, float below) {
@@ -368,14 +359,6 @@ __device__ __forceinline__ int plus_times(int a, int b, int factor) {
   return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(factor) * static_cast<unsigned>(b));
 }
 
-// x rounded at a decimal, as of the exact product: which side of a half it is on is what its rounding error says.
-__device__ __forceinline__ float round_scaled(float x, float scale) {
-  const float product = x * scale, error = fmaf(x, scale, -product);
-  const float nearest = rintf(product);
-  const bool half = fabsf(product - nearest) == 0.5f && error != 0.f;
-  return (half ? (error > 0.f ? ceilf(product) : floorf(product)) : nearest) / scale;
-}
-
 // a - n b for the whole number n nearest to a / b: exact, where n is below 2^22.
 struct Nearest { float n, rest; };
 __device__ __forceinline__ Nearest divide_to_nearest(float a, float b, float by) {
@@ -393,7 +376,11 @@ __device__ __forceinline__ float remainder_of(float a, float b) {
 }
 __device__ __forceinline__ float floor_quotient(float a, float b) {
   const float by = a / b;
-  if (!is_plain(by, b)) return floorf(by);
+  if (!is_plain(by, b)) {
+    // An infinite number has no rest, and one that is small beside the divisor is none of it, or less than that.
+    if (isinf(a) && b != 0.f) return __int_as_float(0x7fffffff);
+    return by == 0.f && a != 0.f && signbit(by) ? -1.f : floorf(by);
+  }
   const Nearest nearest = divide_to_nearest(a, b, by);
   const bool below = nearest.rest != 0.f && (nearest.rest < 0.f) != (b < 0.f);
   return below ? nearest.n - 1.f : nearest.n;

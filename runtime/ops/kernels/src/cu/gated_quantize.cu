@@ -13,14 +13,14 @@ constexpr float GREATEST = 448.f;
 __device__ __forceinline__ float greatest_of_team(float x) {
   constexpr int SPAN = TEAM < 32 ? TEAM : 32;
 #pragma unroll
-  for (int step = SPAN / 2; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+  for (int step = SPAN / 2; step > 0; step /= 2) x = maximum(x, __shfl_xor_sync(0xffffffffu, x, step));
 #if TEAM > 32
   __shared__ float warps[TEAM / 32];
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = x;
   __syncthreads();
   x = warps[0];
 #pragma unroll
-  for (int warp = 1; warp < TEAM / 32; ++warp) x = fmaxf(x, warps[warp]);
+  for (int warp = 1; warp < TEAM / 32; ++warp) x = maximum(x, warps[warp]);
 #endif
   return x;
 }
@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(TEAM > 256 ? TEAM : 256) gated_quan
     if (member + v * TEAM < vectors) {
       product(gate[v], value[v], held[v]);
 #pragma unroll
-      for (int lane = 0; lane < LANES; ++lane) most = fmaxf(most, fabsf(held[v][lane]));
+      for (int lane = 0; lane < LANES; ++lane) most = maximum(most, fabsf(held[v][lane]));
     }
   }
 #if !HELD
@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(TEAM > 256 ? TEAM : 256) gated_quan
     float out[LANES];
     product(load<T, LANES>(gates + vector * LANES), load<T, LANES>(gates + width + vector * LANES), out);
 #pragma unroll
-    for (int lane = 0; lane < LANES; ++lane) most = fmaxf(most, fabsf(out[lane]));
+    for (int lane = 0; lane < LANES; ++lane) most = maximum(most, fabsf(out[lane]));
   }
 #endif
   const float by = greatest_of_team(most) / GREATEST;

@@ -11,9 +11,10 @@ using T = ELEMENT;
 // A block has as many teams as there are threads for, each with a bag.
 constexpr int TEAM = COLUMNS * SHARES, BAGS = 256 / TEAM;
 
+// What is not a number stays where it is the bag's first, and is passed over behind it.
 __device__ __forceinline__ float join(float a, float b) {
 #if MAXIMUM
-  return maximum(a, b);
+  return b > a ? b : a;
 #else
   return a + b;
 #endif
@@ -34,7 +35,10 @@ extern "C" __global__ void __launch_bounds__(256) gather_bag(const long long* id
     for (int row = share; row < bag_rows; row += SHARES) {
       const auto in = load<T, LANES>(table + named[row] * width + column);
 #pragma unroll
-      for (int lane = 0; lane < LANES; ++lane) sum[lane] = join(sum[lane], widen(in.at[lane]));
+      for (int lane = 0; lane < LANES; ++lane) {
+        const float element = widen(in.at[lane]);
+        sum[lane] = MAXIMUM && row == 0 ? element : join(sum[lane], element);
+      }
     }
   }
 #pragma unroll

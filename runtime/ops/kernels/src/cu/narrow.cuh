@@ -1,7 +1,8 @@
 // To narrow dtypes: quotients by a scale, and the nearest number, ties to even, of those that are finite.
 
 // Quotients by one divisor, each rounded as a division is, by a product and its correction (Markstein, 1990). A divisor whose
-// reciprocal, or the remainders by it, may leave the normal range is divided by. Zero gives zero.
+// reciprocal, or the remainders by it, may leave the normal range is divided by. Zero gives zero, and what is not a number
+// gives none.
 struct Quotient {
   float divisor, reciprocal;
   bool is_plain;
@@ -10,14 +11,15 @@ struct Quotient {
       : divisor(divisor), reciprocal(1.f / divisor), is_plain(divisor > 1e-25f && divisor < 1e25f) {}
 
   __device__ __forceinline__ float operator()(float x) const {
-    if (!is_plain) return divisor > 0.f ? x / divisor : 0.f;
+    if (!is_plain) return divisor == 0.f ? 0.f : x / divisor;
     const float quotient = x * reciprocal;
     // What is beyond all ranges has no remainder.
     return fabsf(quotient) < 1e30f ? fmaf(fmaf(-divisor, quotient, x), reciprocal, quotient) : quotient;
   }
 };
 
-// W numbers at once. FITS says that none is beyond the dtype's greatest by more than a rounding.
+// W numbers at once. FITS says that none is beyond the dtype's greatest by more than a rounding, and that what has no number
+// that is not one has none here.
 template <typename Y, bool FITS> struct Narrow {
   static __device__ __forceinline__ void run(const float (&x)[W], Vector<Y, W>& out) {
 #pragma unroll
@@ -29,7 +31,9 @@ template <bool FITS> struct Narrow<signed char, FITS> {
   static __device__ __forceinline__ void run(const float (&x)[W], Vector<signed char, W>& out) {
 #pragma unroll
     for (int lane = 0; lane < W; ++lane) {
-      const float held = FITS ? x[lane] : fminf(fmaxf(x[lane], -128.f), 127.f);
+      // What is not a number is 0.
+      const float number = FITS || x[lane] == x[lane] ? x[lane] : 0.f;
+      const float held = FITS ? number : fminf(fmaxf(number, -128.f), 127.f);
       // Behind 1.5 * 2^23 there is no fraction: the addition rounds, and the lowest byte is the whole number.
       out.at[lane] = static_cast<signed char>(__float_as_int(held + 12582912.f));
     }

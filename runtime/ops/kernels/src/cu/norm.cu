@@ -36,7 +36,7 @@ struct Extent {
 struct Wider {
   static __device__ __forceinline__ Extent neutral() { return {0.f, 0.f}; }
   __device__ __forceinline__ Extent operator()(Extent a, Extent b) const {
-    return {a.squares + b.squares, fmaxf(a.greatest, b.greatest)};
+    return {a.squares + b.squares, maximum(a.greatest, b.greatest)};
   }
 };
 
@@ -304,7 +304,7 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
       norm.behind(of_column(v, column), 1.f, held[v]);
 #pragma unroll
       for (int lane = 0; lane < W; ++lane)
-        if (ALIGNED || row.holds(column + lane)) greatest = fmaxf(greatest, fabsf(held[v][lane]));
+        if (ALIGNED || row.holds(column + lane)) greatest = maximum(greatest, fabsf(held[v][lane]));
     };
     each(row, [&](int v, int column) {
       fetch(v, column);
@@ -355,7 +355,8 @@ norm_rows(const T* x, const T* residual, T* sum, const T* gate, const T* weight,
     // Numbers whose greatest one has no reciprocal are raised first.
     constexpr float LEAST = 1e-30f, RAISED = 0x1p64f;
     const float raised = greatest < LEAST ? RAISED : 1.f;
-    const float to_codes = greatest > 0.f ? MOST / (greatest * raised) : 0.f;
+    // What is not a number leaves none, and so does what is infinite, whose root mean square is.
+    const float to_codes = greatest > 0.f && greatest < INFINITY ? MOST / (greatest * raised) : greatest * 0.f;
     const auto raise = [&](int v, int) {
 #pragma unroll
       for (int lane = 0; lane < W; ++lane) held[v][lane] *= raised;

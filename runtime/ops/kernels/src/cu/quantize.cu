@@ -11,6 +11,9 @@
 using T = ELEMENT;
 using Y = RESULT;
 
+template <typename A, typename B> constexpr bool IS_SAME = false;
+template <typename A> constexpr bool IS_SAME<A, A> = true;
+
 // The least power of two that is not below x, or the greatest that is not above it. Of zero, the least.
 __device__ __forceinline__ int exponent_above(float x) {
   if (!(x > 0.f)) return -127;
@@ -28,14 +31,18 @@ struct Scaling {
 
   __device__ __forceinline__ explicit Scaling(float greatest) {
     if constexpr (SCALE == 2) {
-      exponent = min(max(exponent_below(greatest) - EXPONENT, -127), 127);
-      divisor = ldexpf(1.f, exponent);
+      // The scale has no infinity: what is infinite leaves no number, whose exponent is the last one.
+      const bool is_finite = greatest < INFINITY;
+      exponent = is_finite ? min(max(exponent_below(greatest) - EXPONENT, -127), 127) : 128;
+      divisor = is_finite ? ldexpf(1.f, exponent) : __int_as_float(0x7fffffff);
     } else {
       divisor = greatest / RANGE;
-      if constexpr (SCALE == 1) divisor = greatest > 0.f ? ldexpf(1.f, exponent_above(divisor)) : 0.f;
-      if constexpr (SCALE == 0) quotient = Quotient(divisor);
+      if constexpr (SCALE == 1)
+        if (divisor > 0.f && divisor < INFINITY) divisor = ldexpf(1.f, exponent_above(divisor));
+      // Whole numbers have nothing that is not a number, and no quotient of infinities: all of them are zero then.
+      if constexpr (SCALE == 0) quotient = Quotient(IS_SAME<Y, signed char> && !(divisor < INFINITY) ? 0.f : divisor);
     }
-    if constexpr (SCALE != 0) factor = divisor > 0.f ? 1.f / divisor : 0.f;
+    if constexpr (SCALE != 0) factor = divisor == 0.f ? 0.f : 1.f / divisor;
   }
 
   // Nothing but zeros have a scale of zero.
@@ -96,7 +103,7 @@ quantize_blocks(const T* x, Y* q, void* scales, long long rows, long long column
   float greatest = 0.f;
   const auto look = [&](const Vector<T, W>& vector) {
 #pragma unroll
-    for (int lane = 0; lane < W; ++lane) greatest = fmaxf(greatest, fabsf(to_float(vector.at[lane])));
+    for (int lane = 0; lane < W; ++lane) greatest = maximum(greatest, fabsf(to_float(vector.at[lane])));
   };
   const auto load = [&](int index) { return *reinterpret_cast<const Vector<T, W>*>(x + at(index)); };
 #pragma unroll
@@ -110,7 +117,7 @@ quantize_blocks(const T* x, Y* q, void* scales, long long rows, long long column
   // What is beyond is read again.
   for (int index = VECTORS * GROUP + threadIdx.x; index < ALL; index += GROUP)
     if (exists(index)) look(load(index));
-  const Scaling scaling(over_block<GROUP, 0>(greatest, Greatest()));
+  const Scaling scaling(over_block<GROUP, 0>(greatest, GreatestOrNan()));
   if (threadIdx.x == 0) scaling.store(scales, blockIdx.x);
   const auto store = [&](int index, const Codes& out) { *reinterpret_cast<Codes*>(q + at(index)) = out; };
 #pragma unroll
@@ -140,7 +147,7 @@ quantize_rows(const T* x, Y* q, void* scales, int columns, long long rows) {
   const auto look = [&](const Vector<T, W>& vector, int column) {
 #pragma unroll
     for (int lane = 0; lane < W; ++lane)
-      if (ALIGNED || row.holds(column + lane)) greatest = fmaxf(greatest, fabsf(to_float(vector.at[lane])));
+      if (ALIGNED || row.holds(column + lane)) greatest = maximum(greatest, fabsf(to_float(vector.at[lane])));
   };
 #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
@@ -150,7 +157,7 @@ quantize_rows(const T* x, Y* q, void* scales, int columns, long long rows) {
   // What is beyond is read again.
   if constexpr (LONG)
     for (int v = VECTORS; row.touches(row.column(v)); ++v) look(row.load(x, row.column(v)), row.column(v));
-  const Scaling scaling(over_row<0, true>(greatest, Greatest()));
+  const Scaling scaling(over_row<0, true>(greatest, GreatestOrNan()));
   if (which >= rows) return;
   if (threadIdx.x % GROUP == 0 && (CLUSTER == 1 || cluster_rank() == 0)) scaling.store(scales, which);
   const auto store = [&](int column, const Codes& out) {

@@ -331,7 +331,9 @@ template <bool ROOT, bool BOTH> struct Dispersion {
     const float count = static_cast<float>(c.count);
     const float variance = moments.squares / fmaxf(count - c.parameter, 0.f);
     c.first[at] = stored<FIRST>(ROOT ? sqrtf(variance) : variance);
-    if constexpr (BOTH) c.second[at] = stored<SECOND>(c.count > 0 ? moments.mean : 0.f / 0.f);
+    // Where an element was infinite there are no squares, and no mean.
+    const bool has_mean = c.count > 0 && moments.squares == moments.squares;
+    if constexpr (BOTH) c.second[at] = stored<SECOND>(has_mean ? moments.mean : 0.f / 0.f);
   }
 };
 using Variance = Dispersion<false, false>;

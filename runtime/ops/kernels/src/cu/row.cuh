@@ -65,6 +65,12 @@ struct Greatest {
   __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
+// What is not a number comes through.
+struct GreatestOrNan {
+  static __device__ __forceinline__ float neutral() { return -INFINITY; }
+  __device__ __forceinline__ float operator()(float a, float b) const { return maximum(a, b); }
+};
+
 // The greatest of pairs of 16-bit floats at once, or the least; what is not a number is passed over, or with NAN_WINS kept.
 template <typename E> struct Pair;
 template <> struct Pair<__half> { using Type = __half2; };

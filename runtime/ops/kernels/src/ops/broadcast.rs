@@ -4,7 +4,7 @@ use tileops_ops::{Category, CheckedCall, DType, OpError, Tensor, Value};
 
 use crate::ops::Planner;
 use crate::ops::elementwise::{
-    Function, bytes, common_lanes, count, divisor, grid, lanes, lanes_of, precision, scalars, whole,
+    Function, bytes, common_lanes, count, divisor, grid, is_whole, lanes, lanes_of, precision, scalars, whole,
 };
 use crate::ops::refused;
 use crate::plan::{Arg, Plan, Where};
@@ -16,7 +16,10 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
         Ok(map(call, ["a", "b"], sum)?.place("y", Where::Out))
     }),
     ("SubFwdOp", |call, _| {
-        let difference = Function::of("plus_times(a, b, s)").with(-call.float("alpha")?, 0.0);
+        let less = -call.float("alpha")?;
+        // A factor of whole numbers wraps around as they do: 2^31 is the least one, and no scalar would hold it.
+        let less = if is_whole(call.tensor("y")?.dtype) { f64::from(less as i64 as i32) } else { less };
+        let difference = Function::of("plus_times(a, b, s)").with(less, 0.0);
         Ok(map(call, ["a", "b"], difference)?.place("y", Where::Out))
     }),
     ("MulFwdOp", |call, _| map(call, ["a", "b"], Function::of("a * b"))),
@@ -67,7 +70,7 @@ pub(crate) const PLANNERS: &[(&str, Planner)] = &[
     }),
     ("GradClipFwdOp", |call, _| {
         // As torch.nn.utils.clip_grad_norm_ guards the norm.
-        let function = Function::of("a * fminf(s / (b + 1e-6f), 1.f)").with(call.float("max_norm")?, 0.0);
+        let function = Function::of("a * minimum(s / (b + 1e-6f), 1.f)").with(call.float("max_norm")?, 0.0);
         mapped(call, &["grad", "norm"], "grad", function)
     }),
 ];

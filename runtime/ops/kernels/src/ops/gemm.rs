@@ -131,7 +131,7 @@ pub(crate) fn add(plan: Plan, (a, b): (Arg, Arg), y: Arg, dtype: DType, elements
 /// What a gated activation does to the gate, as an expression of `x`.
 pub(crate) fn activation(name: &str) -> &'static str {
     match name {
-        "relu" => "fmaxf(x, 0.f)",
+        "relu" => "maximum(x, 0.f)",
         "gelu" => "(0.5f * x * (1.f + erff(x * 0.70710678f)))",
         "gelu_tanh" => "(0.5f * x * (1.f + tanhf(0.79788456f * (x + 0.044715f * x * x * x))))",
         _ => "(x / (1.f + __expf(-x)))",

@@ -166,13 +166,13 @@ fn filled(call: &CheckedCall, byte: u8) -> Result<Plan, OpError> {
     Ok(Plan::new().launch(source, "fill", Grid::row(blocks, threads as u32), arguments))
 }
 
-/// Whole numbers stay as they are; decimals are those of the exact product.
+/// Whole numbers stay as they are; decimals are those of the product in single precision.
 fn round(call: &CheckedCall, gpu: &Gpu) -> Result<Plan, OpError> {
     let decimals = call.int("decimals")?.get()?;
     let scale = 10_f64.powi(i32::try_from(decimals.unsigned_abs()).unwrap_or(i32::MAX));
     let function = match decimals {
         0 => Function::of(by_category(call, "x", "rintf(x)")?),
-        1.. => Function::of("round_scaled(x, a)").with(scale, 0.0),
+        1.. => Function::of("rintf(x * a) / a").with(scale, 0.0),
         _ => Function::of("rintf(x / a) * a").with(scale, 0.0),
     };
     map(call, gpu, function)

@@ -5,7 +5,7 @@ use tileops_ops::{Category, CheckedCall, DType};
 use crate::distribution::Distribution;
 use crate::number::round_to;
 use crate::ops::elements::{Prepared, elements, maybe_within, operand};
-use crate::ops::unary::wrapped;
+use crate::ops::unary::{nan_or, wrapped};
 use crate::units::{Inputs, Reference, Target};
 
 pub(crate) const REFERENCES: &[Reference] = &[
@@ -77,7 +77,9 @@ pub(crate) const REFERENCES: &[Reference] = &[
     // As torch.nn.utils.clip_grad_norm_, which guards the norm by 1e-6.
     Reference::new("GradClipFwdOp", |call, inputs| {
         let (grad, norm) = (inputs.tensor(call, "grad")?, inputs.tensor(call, "norm")?);
-        let factor = (call.float("max_norm")? / (norm.get(0) + 1e-6)).min(1.0);
+        let factor = call.float("max_norm")? / (norm.get(0) + 1e-6);
+        // A norm that is not a number leaves no gradient that is one.
+        let factor = nan_or(factor, factor.min(1.0));
         elements(vec![Target::input("grad")], grad.len(), move |at, sink| sink.put(0, at, grad.get(at) * factor))
     })
     .drawing(|_, name| (name == "norm").then_some(Distribution::Uniform { low: 2.0, high: 8.0 })),
@@ -175,9 +177,20 @@ fn div<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
         return real(call, inputs, names, move |a, b| single(a) / single(b));
     }
     match call.str("rounding_mode")? {
-        "floor" => both(call, inputs, names, |a, b| (a / b).floor(), floor_div),
+        "floor" => both(call, inputs, names, floor_quotient, floor_div),
         _ => both(call, inputs, names, |a, b| (a / b).trunc(), |a, b| if b == 0 { 0 } else { a / b }),
     }
+}
+
+/// The quotient towards negative infinity, by way of the rest, as PyTorch has it: an infinite dividend has no rest, and a
+/// number that is not above zero is less than nothing of an infinite divisor, or nothing.
+fn floor_quotient(a: f64, b: f64) -> f64 {
+    let rest = a % b;
+    if b == 0.0 || rest.is_nan() {
+        return if b == 0.0 { a / b } else { f64::NAN };
+    }
+    let whole = ((a - rest) / b).round();
+    if rest != 0.0 && (rest < 0.0) != (b < 0.0) { whole - 1.0 } else { whole }
 }
 
 /// The quotient towards negative infinity; by zero, zero.

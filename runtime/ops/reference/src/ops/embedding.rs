@@ -58,7 +58,8 @@ fn bag<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
         let (bag, column) = (at / width, at % width);
         let values = (0..k).map(|of| table.get(row(ids, bag * k + of) * width + column));
         let value = match &*mode {
-            "max" => values.fold(f64::NEG_INFINITY, |most, value| if value.is_nan() { value } else { most.max(value) }),
+            // What is not a number stays where it is the first, and is passed over behind it: PyTorch compares.
+            "max" => values.reduce(|most, value| if value > most { value } else { most }).unwrap_or(f64::NEG_INFINITY),
             "sum" => values.sum(),
             _ => values.sum::<f64>() / k as f64,
         };

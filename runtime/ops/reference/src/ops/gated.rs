@@ -6,6 +6,7 @@ use crate::distribution::Distribution;
 use crate::number::round_to;
 use crate::ops::elements::{Prepared, elements, rows};
 use crate::ops::facts::{extent, maybe};
+use crate::ops::quantization::greatest;
 use crate::ops::unary::{gelu, gelu_tanh, nan_or, sigmoid, silu, within};
 use crate::units::{Inputs, Reference, Target};
 
@@ -69,7 +70,7 @@ fn quantized<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
                 silu(x.get(at)) * x.get(at + width)
             })
             .collect();
-        let scale = products.iter().fold(0.0, |most: f64, product| most.max(product.abs())) / GREATEST;
+        let scale = greatest(products.iter().copied()) / GREATEST;
         // The scale that the quotients are taken by is the one that is stored.
         let stored = round_to(DType::Float32, scale);
         for (column, product) in products.iter().enumerate() {

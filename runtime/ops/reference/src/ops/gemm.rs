@@ -5,7 +5,7 @@ use tileops_ops::{CheckedCall, OpError};
 use super::contraction::{Contraction, dot, lane, size};
 use super::facts::extent;
 use crate::host::View;
-use crate::ops::unary::{gelu, gelu_tanh, silu};
+use crate::ops::unary::{gelu, gelu_tanh, nan_or, silu};
 use crate::units::{Inputs, Reference, Sink, Target, Units};
 
 pub(crate) const REFERENCES: &[Reference] = &[
@@ -63,7 +63,7 @@ pub(crate) type Function = fn(f64) -> f64;
 /// The activation of that name.
 pub(crate) fn activation(name: &str) -> Function {
     match name {
-        "relu" => |x| x.max(0.0),
+        "relu" => |x| nan_or(x, x.max(0.0)),
         "gelu" => gelu,
         "gelu_tanh" => gelu_tanh,
         _ => silu,

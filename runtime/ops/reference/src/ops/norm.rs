@@ -5,6 +5,7 @@ use tileops_ops::{DType, OpError};
 use crate::host::View;
 use crate::ops::each::{Each, volume};
 use crate::ops::facts::extent;
+use crate::ops::quantization::greatest;
 use crate::ops::unary::silu;
 use crate::units::{Reference, Sink, Target, Units};
 
@@ -128,8 +129,8 @@ pub(crate) const REFERENCES: &[Reference] = &[
             };
             let normed: Vec<f64> = rms(&values, eps).zip(weights(weight, columns)).map(|(n, w)| n * w).collect();
             // The row's greatest magnitude becomes the dtype's.
-            let scale = normed.iter().fold(0.0, |greatest: f64, x| greatest.max(x.abs())) / 448.0;
-            put(sink, 0, row, normed.iter().map(|x| if scale > 0.0 { (x / scale).clamp(-448.0, 448.0) } else { 0.0 }));
+            let scale = greatest(normed.iter().copied()) / 448.0;
+            put(sink, 0, row, normed.iter().map(|x| if scale == 0.0 { 0.0 } else { (x / scale).clamp(-448.0, 448.0) }));
             sink.put(1, row, scale);
             if residual.is_some() {
                 put(sink, 2, row, values.iter().copied());

@@ -17,7 +17,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
         let power_of_two = call.bool("power_of_two")?;
         groups(call, inputs, extent(call, "group")?, move |greatest| {
             let scale = single(greatest / range(DType::Float8E4M3Fn));
-            if power_of_two && scale > 0.0 { 2_f64.powi(exponent_above(scale)) } else { scale }
+            if power_of_two && scale > 0.0 && scale.is_finite() { 2_f64.powi(exponent_above(scale)) } else { scale }
         })
     }),
     Reference::new("MxQuantizeFwdOp", mx),
@@ -30,7 +30,7 @@ pub(crate) const REFERENCES: &[Reference] = &[
             let (top, left) = (unit / across * height, unit % across * width);
             let (bottom, right) = ((top + height).min(rows), (left + width).min(columns));
             let all = || (top..bottom).flat_map(move |row| (left..right).map(move |column| row * columns + column));
-            let greatest = all().map(|at| x.get(at).abs()).fold(0.0, f64::max);
+            let greatest = greatest(all().map(|at| x.get(at)));
             let scale = single(greatest / range(DType::Float8E4M3Fn));
             all().for_each(|at| sink.put(0, at, code(x.get(at), scale, DType::Float8E4M3Fn)));
             sink.put(1, unit, scale);
@@ -85,6 +85,8 @@ pub(crate) const REFERENCES: &[Reference] = &[
             let (scale, zero) = (scale.get(at / columns), zero_point.int(at / columns) as f64);
             // PyTorch multiplies by the reciprocal, each rounded to single precision.
             let number = single(x.get(at) * single(1.0 / scale)).round_ties_even() + zero;
+            // What is not a number is the least one: the whole number that PyTorch converts it to is below all.
+            let number = if number.is_nan() { least } else { number };
             (number.clamp(least, most) - zero) * scale
         })
     })
@@ -112,7 +114,12 @@ fn range(dtype: DType) -> f64 {
     }
 }
 
-/// What `x` becomes in units of `scale`.
+/// The greatest magnitude: what is not a number goes into the scale, and so into all that is counted in it.
+pub(crate) fn greatest(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(0.0, |most: f64, x| if most.is_nan() || x.is_nan() { f64::NAN } else { most.max(x.abs()) })
+}
+
+/// What `x` becomes in units of `scale`. What is not a number stays so where the dtype has such, and is 0 in whole numbers.
 fn code(x: f64, scale: f64, dtype: DType) -> f64 {
     if scale == 0.0 {
         return 0.0;
@@ -173,7 +180,7 @@ fn groups<'a>(
     let (x, dtype) = (inputs.tensor(call, "x")?, call.dtype("q")?);
     let compute = move |unit: usize, sink: &mut Sink| {
         let values = x.row(unit * group, group);
-        let scale = scale(values.iter().map(|x| x.abs()).fold(0.0, f64::max));
+        let scale = scale(greatest(values.iter().copied()));
         for (at, &x) in values.iter().enumerate() {
             sink.put(0, unit * group + at, code(x, scale, dtype));
         }
@@ -191,9 +198,11 @@ fn mx<'a>(call: &'a CheckedCall, inputs: &'a Inputs<'a>) -> Result<Box<dyn Units
     let greatest_exponent = if four_bits { 2 } else { 8 };
     let compute = move |unit: usize, sink: &mut Sink| {
         let values = x.row(unit * GROUP, GROUP);
-        let greatest = values.iter().map(|x| x.abs()).fold(0.0, f64::max);
-        let exponent = if greatest > 0.0 { exponent_below(greatest) - greatest_exponent } else { -127 };
-        let scale = 2_f64.powi(exponent.clamp(-127, 127));
+        let greatest = greatest(values.iter().copied());
+        let exponent =
+            if greatest > 0.0 && greatest.is_finite() { exponent_below(greatest) - greatest_exponent } else { -127 };
+        // The scale has no infinity: what is infinite leaves no number.
+        let scale = if greatest.is_finite() { 2_f64.powi(exponent.clamp(-127, 127)) } else { f64::NAN };
         if four_bits {
             for (at, pair) in values.chunks_exact(2).enumerate() {
                 let byte = nearest_of_four_bits(pair[0] / scale) | nearest_of_four_bits(pair[1] / scale) << 4;
@@ -215,6 +224,9 @@ fn nearest_of_four_bits(x: f64) -> i128 {
     const MAGNITUDES: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
     let distance = |code: &usize| (MAGNITUDES[*code] - x.abs()).abs();
     let nearer = |a: &usize, b: &usize| distance(a).total_cmp(&distance(b)).then((a % 2).cmp(&(b % 2)));
+    if x.is_nan() {
+        return 0;
+    }
     let code = (0..MAGNITUDES.len()).min_by(nearer).unwrap_or(0);
     code as i128 | if x.is_sign_negative() { 8 } else { 0 }
 }

@@ -64,7 +64,8 @@ pub(crate) const REFERENCES: &[Reference] = &[
         let targets = |count| vec![Target::output("var").sums(count, 0.0), mean_of("mean", count)];
         lines(call, inputs, Empty::All, targets, move |at, line, sink| {
             sink.put(0, at, variance(line, correction));
-            sink.put(1, at, mean(line));
+            // Beside a variance, what is infinite leaves no mean. (PyTorch's is infinite where the infinity came last.)
+            sink.put(1, at, if line.iter().all(|x| x.is_finite()) { mean(line) } else { f64::NAN });
         })
     }),
     Reference::new("VectorNormFwdOp", |call, inputs| {

@@ -218,14 +218,17 @@ fn truth<'a>(call: &CheckedCall, inputs: &Inputs<'a>, f: impl Fn(f64) -> bool + 
     elements(vec![Target::output("y")], x.len(), move |at, sink| sink.put_int(0, at, f(x.get(at)).into()))
 }
 
-/// Halves go to the even neighbour; decimals are those of the exact product.
+/// Halves go to the even neighbour; decimals are those of the product in single precision, as PyTorch has it: 2.675 is a
+/// little less, times 100 it is 267.5, and it becomes 2.68.
 fn round<'a>(call: &CheckedCall, inputs: &Inputs<'a>) -> Prepared<'a> {
     let decimals = call.int("decimals")?.get()?;
     let scale = 10_f64.powi(i32::try_from(decimals.unsigned_abs()).unwrap_or(i32::MAX));
+    let single = |x: f64| f64::from(x as f32);
+    let scale = single(scale);
     match decimals {
         0 => either(call, inputs, f64::round_ties_even, |x| x),
-        1.. => either(call, inputs, move |x| (x * scale).round_ties_even() / scale, |x| x),
-        _ => either(call, inputs, move |x| (x / scale).round_ties_even() * scale, |x| x),
+        1.. => either(call, inputs, move |x| single(single(x * scale).round_ties_even() / scale), |x| x),
+        _ => either(call, inputs, move |x| single(single(x / scale).round_ties_even() * scale), |x| x),
     }
 }
 

@@ -1,7 +1,7 @@
 use tileops_ops::DType::{BFloat16, Float16, Float32};
 use tileops_ops::{Arguments, Params};
 
-use crate::support::{exact, run, zeros};
+use crate::support::{exact, run, tensor, zeros};
 
 #[test]
 fn a_product_reads_each_operand_as_it_is_stored() {
@@ -51,6 +51,18 @@ fn an_addend_is_a_row_or_a_matrix_and_is_left_out_without_a_factor() {
     assert_eq!(call(2., 1., &[1, 2], &[10., 20.]), [23., 45., 26., 50.]);
     assert_eq!(call(1., 0.5, &[2, 2], &[1., 2., 3., 4.]), [2.5, 4.5, 6., 9.]);
     assert_eq!(call(0., 1., &[2], &[f64::INFINITY, 1.]), [3., 5., 6., 10.]);
+}
+
+#[test]
+fn a_gate_that_is_no_number_stays_none() {
+    for activation in ["relu", "silu", "gelu", "gelu_tanh"] {
+        let arguments = Arguments::new()
+            .with("x", exact(Float16, &[1, 1], &[1.]))
+            .with("gate", tensor(Float16, &[1, 1], &[f64::NAN]))
+            .with("up", exact(Float16, &[1, 1], &[1.]));
+        let y = run("GateUpMatmulFwdOp", Params::new().with("activation", activation), arguments).remove(0);
+        assert!(y[0].is_nan(), "{activation}: {y:?}");
+    }
 }
 
 #[test]

@@ -31,6 +31,8 @@ fn functions_of_one_number() {
     plain("FloorFwdOp", &[-0.5, 2.9], &[-1.0, 2.0]);
     plain("RoundFwdOp", &[0.5, 1.5, -2.5], &[0.0, 2.0, -2.0]);
     near(&unary("RoundFwdOp", Params::new().with("decimals", 2), &[1.234, -0.126]), &[1.23, -0.13]);
+    // As PyTorch has it: times 100, 2.675 is 267.5 in single precision, and 1.005 is 100.49999.
+    near(&unary("RoundFwdOp", Params::new().with("decimals", 2), &[2.675, 1.005, 1e38]), &[2.68, 1.0, INFINITY]);
     near(&unary("RoundFwdOp", Params::new().with("decimals", -1), &[14.0, 25.0]), &[10.0, 20.0]);
     plain("LogicalNotFwdOp", &[0.0, 2.0, -0.0], &[1.0, 0.0, 1.0]);
     plain("IsFiniteFwdOp", &[1.0, INFINITY, NAN], &[1.0, 0.0, 0.0]);
@@ -195,4 +197,40 @@ fn streams() {
     let write = [("coefficients", coefficients), ("streams", streams.clone()), ("y", y)];
     outputs("HyperConnectionWriteFwdOp", Params::new(), arguments(&write));
     near(&elements(&streams), &[1.0 + 10.0, 2.0 + 20.0, 3.0 + 12.0 + 20.0, 6.0 + 16.0 + 40.0]);
+}
+
+#[test]
+fn a_quotient_that_is_cut_has_a_rest_as_pytorch_has_it() {
+    let inf = INFINITY;
+    let (a, b) = (
+        row(&[inf, -inf, -1.0, 1.0, 5.0, 0.0, inf, NAN, -5.0, 1e38, -7.0, inf]),
+        row(&[2.0, 2.0, inf, -inf, 0.0, -inf, inf, 1.0, 0.0, 1e-30, 2.0, 0.0]),
+    );
+    let cut = |mode: &str| {
+        first("DivFwdOp", Params::new().with("rounding_mode", mode), &[("a", a.clone()), ("b", b.clone())])
+    };
+    near(&cut("floor"), &[NAN, NAN, -1.0, -1.0, inf, 0.0, NAN, NAN, -inf, inf, -4.0, inf]);
+    near(&cut("trunc"), &[inf, -inf, 0.0, 0.0, inf, 0.0, NAN, NAN, -inf, inf, -3.0, inf]);
+    near(&first("RemainderFwdOp", Params::new(), &[("a", a), ("b", b)])[..4], &[NAN, NAN, inf, -inf]);
+}
+
+#[test]
+fn a_norm_that_is_no_number_leaves_no_gradient() {
+    let clipped = |norm: f64| {
+        let call = arguments(&[("grad", row(&[1.0, -3.0])), ("norm", tensor(DType::Float32, &[], &[norm]))]);
+        let grad = call.get("grad").expect("it is passed").clone();
+        outputs("GradClipFwdOp", Params::new().with("max_norm", 1.0), call);
+        elements(&grad)
+    };
+    near(&clipped(NAN), &[NAN, NAN]);
+    near(&clipped(2.0), &[0.5, -1.5]);
+    near(&clipped(INFINITY), &[0.0, 0.0]);
+}
+
+#[test]
+fn the_least_factor_of_whole_numbers_wraps_around() {
+    let whole = |elements: &[f64]| tensor(DType::Int32, &[elements.len() as i128], elements);
+    let params = Params::new().with("alpha", -2_147_483_648_i64);
+    let y = first("SubFwdOp", params, &[("a", whole(&[5.0, 0.0, 7.0])), ("b", whole(&[3.0, 1.0, 2.0]))]);
+    assert_eq!(y, [-2_147_483_643.0, -2_147_483_648.0, 7.0]);
 }

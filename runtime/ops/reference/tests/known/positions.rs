@@ -22,6 +22,12 @@ fn rows_of_tables() {
     near(&bag("sum"), &[6.0, 8.0]);
     near(&bag("mean"), &[3.0, 4.0]);
     near(&bag("max"), &[5.0, 6.0]);
+    // What is not a number stays where it is the first: PyTorch compares.
+    let (nan, least) = (f64::NAN, f64::NEG_INFINITY);
+    let nans = tensor(DType::Float32, &[3, 2], &[nan, 1.0, 2.0, nan, least, least]);
+    let bags = [("ids", ids(&[3, 2], &[0.0, 1.0, 1.0, 0.0, 2.0, 2.0])), ("table", nans)];
+    let most = first("EmbeddingBagFwdOp", Params::new().with("mode", "max"), &bags);
+    near(&most, &[nan, 1.0, 2.0, nan, least, least]);
     let inputs = [("x", table()), ("index", ids(&[2], &[1.0, 1.0]))];
     near(&first("IndexSelectFwdOp", Params::new(), &inputs), &[3.0, 4.0, 3.0, 4.0]);
     let inputs = [

@@ -224,3 +224,54 @@ fn the_greatest_come_in_their_order() {
     assert_eq!(greatest[1], [2.0, 1.0, 3.0, 4.0]);
     assert_eq!(top(3, false)[1], [0.0, 4.0, 1.0]);
 }
+
+/// A number that is none goes into the scale, and so into all that is counted in it; whole numbers have none but 0.
+#[test]
+fn no_number_stays_none_when_it_is_made_narrow() {
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    let x = floats(&[3, 2], &[nan, 1.0, inf, 1.0, -448.0, 1.0]);
+    let int8 = Params::new().with("quant_dtype", Value::DType(DType::Int8));
+    let out = call("RowQuantizeFwdOp", int8, &[("x", &x)]);
+    assert_eq!(out[0], [0.0, 0.0, 0.0, 0.0, -127.0, 0.0]);
+    near(&out[1], &[nan, inf, 448.0 / 127.0]);
+    let codes = [nan, nan, nan, 0.0, -448.0, 1.0];
+    for (op, params) in [
+        ("RowQuantizeFwdOp", Params::new()),
+        ("TokenGroupQuantizeFwdOp", Params::new().with("group", Value::Int(2)).with("power_of_two", Value::Bool(true))),
+        ("BlockQuantizeFwdOp", Params::new().with("block", axes(&[1, 2]))),
+    ] {
+        let out = call(op, params, &[("x", &x)]);
+        near(&out[0], &codes);
+        near(&out[1], &[nan, inf, 1.0]);
+    }
+    for (format, none) in [("fp4", 0.0), ("fp8", nan)] {
+        for first in [nan, inf] {
+            let mut numbers = [1.0; 32];
+            numbers[0] = first;
+            let out =
+                call("MxQuantizeFwdOp", Params::new().with("format", format), &[("x", &floats(&[1, 32], &numbers))]);
+            near(&out[1], &[nan]);
+            near(&out[0][1..3], &[none; 2]);
+        }
+    }
+    let half = |shape: &[i128], elements: &[f64]| tensor(DType::Float16, shape, elements);
+    let (x, weight) = (half(&[2, 2], &[nan, 1.0, inf, 1.0]), half(&[2], &[1.0, 1.0]));
+    let out = call("RmsNormQuantizeFwdOp", Params::new(), &[("x", &x), ("weight", &weight)]);
+    near(&out[0], &[nan; 4]);
+    near(&out[1], &[nan; 2]);
+    // PyTorch's whole number of no number is the least one.
+    let (scale, zero) = (floats(&[1], &[0.1]), tensor(DType::Int32, &[1], &[3.0]));
+    let range = Params::new().with("quant_min", Value::Int(-128)).with("quant_max", Value::Int(127));
+    let x = floats(&[1, 4], &[nan, -inf, inf, 1.0]);
+    let out = call("FakeQuantizeFwdOp", range, &[("x", &x), ("scale", &scale), ("zero_point", &zero)]);
+    near(&out[0], &[-13.1, -13.1, 12.4, 1.0]);
+}
+
+#[test]
+fn what_is_infinite_has_no_mean_beside_a_variance() {
+    let inf = f64::INFINITY;
+    let x = floats(&[3, 3], &[1.0, inf, 2.0, 1.0, 2.0, inf, 1.0, 2.0, 6.0]);
+    let out = call("VarMeanFwdOp", Params::new().with("dim", Value::Int(1)), &[("x", &x)]);
+    near(&out[0], &[f64::NAN, f64::NAN, 7.0]);
+    near(&out[1], &[f64::NAN, f64::NAN, 3.0]);
+}
