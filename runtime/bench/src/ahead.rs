@@ -72,7 +72,7 @@ pub fn run() -> Result<()> {
     let rows: Rows = serde_json::from_str(&line).context("it is not what to compile")?;
     end_with_parent();
     // Its context is not kept: memory and time of the GPU are for the rows.
-    let gpu = Gpu::from(Device::open(rows.gpu)?.facts());
+    let gpu = Gpu::try_from(Device::open(rows.gpu)?.facts())?;
     let sources = sources(&rows, &gpu)?;
     let compiler = Compiler::new(gpu.architecture.clone());
     // The other half of the cores is for references.

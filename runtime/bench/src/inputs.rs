@@ -3,17 +3,57 @@
 //! An element is a function of the row, the tensor's name, the set and its own position (see
 //! [`Distribution`]), so no draw anywhere else moves it.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
+use serde::{Deserialize, Serialize};
 use tileops_analyzer::lang::builtins::WORKLOAD_SEED;
 use tileops_analyzer::workload::{Call, Effect};
 use tileops_ops::generated::REGISTRY;
 use tileops_ops::{Arguments, CheckedCall, DType, Op, Tensor, construct};
-use tileops_reference::{Distribution, Reference, put_int};
+use tileops_reference::{Distribution, Drawing, Reference, put_int};
 
 use crate::machine::Machine;
 use crate::rows::{Entry, described};
+
+/// What a run's inputs are to show, as the command line and jobs name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Drawn(pub Drawing);
+
+const DRAWINGS: [(&str, Drawing); 3] =
+    [("usual", Drawing::Usual), ("ends", Drawing::Ends), ("specials", Drawing::Specials)];
+
+impl FromStr for Drawn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = DRAWINGS.iter().find(|(name, _)| *name == text);
+        found.map(|(_, drawing)| Drawn(*drawing)).ok_or_else(|| "it is `usual`, `ends` or `specials`".to_owned())
+    }
+}
+
+impl fmt::Display for Drawn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(DRAWINGS.iter().find(|(_, drawing)| *drawing == self.0).map_or("", |(name, _)| name))
+    }
+}
+
+impl TryFrom<String> for Drawn {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Drawn> for String {
+    fn from(drawn: Drawn) -> String {
+        drawn.to_string()
+    }
+}
 
 /// What a tensor's elements are.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +132,7 @@ impl Set {
         entry: &Entry<'_>,
         call: &Call,
         checked: &CheckedCall,
+        drawing: Drawing,
         number: usize,
     ) -> Result<Self> {
         let seed = row_seed(entry.op(), &call.case_id);
@@ -101,7 +142,7 @@ impl Set {
             let recipe = match &described.values {
                 Some(values) => Recipe::Stated(values.clone()),
                 None => {
-                    let distribution = reference.distribution(checked, name, described.dtype);
+                    let distribution = reference.distribution(checked, name, described.dtype, drawing);
                     Recipe::Drawn(distribution, tensor_seed(seed, name, number))
                 }
             };

@@ -6,8 +6,9 @@
 //! 2 u |y|  +  e (16 (|y| + r) + 4 sqrt(n) |y| + 8 n s)  +  t
 //! ```
 //!
-//! - `u` is half a unit in the last place of the output's dtype at 1 and `t` its smallest positive number: rounding to nearest
-//!   costs `u |y|`, and a result that lay a hair beyond a tie as much again;
+//! - `u` is half a unit in the last place of the output's dtype at 1 and `t` its smallest positive number, or 2^-126 where that
+//!   is more: a result that is subnormal in single precision may be zero. Rounding to nearest costs `u |y|`, and a result that
+//!   lay a hair beyond a tie as much again;
 //! - `e` is the same of what the op computes in: single precision, or the tensor cores' operands and sums;
 //! - `r` is the root mean square of the unit's own elements: a function that subtracts nearly equal numbers loses digits by
 //!   their size, not by that of the difference;
@@ -24,6 +25,9 @@ use crate::machine::POISON;
 
 /// The numbers that a judgment computes, a core: about a sixth of a second.
 const NUMBERS: usize = 1 << 24;
+
+/// The least normal number of single precision.
+const LEAST_NORMAL: f64 = f32::MIN_POSITIVE as f64;
 
 /// What the call read, as it was before: names, descriptions, elements.
 pub type Before = Vec<(String, Tensor, Vec<u8>)>;
@@ -97,7 +101,8 @@ impl Tolerance {
             is_exact: matches!(dtype.category(), Category::Bool | Category::Int),
             relative: 2.0 * own + computed * (16.0 + 4.0 * terms.sqrt()),
             of_unit: 16.0 * computed,
-            absolute: computed * 8.0 * terms * target.scale.abs() + least,
+            // Functions that are approximated have nothing below the normal range of what they are computed in.
+            absolute: computed * 8.0 * terms * target.scale.abs() + least.max(LEAST_NORMAL),
         }
     }
 
@@ -234,6 +239,25 @@ pub fn stored_past(name: &str, past: &[u8]) -> Option<String> {
     Some(format!(
         "the call stored {stored} {bytes} past the end of `{name}`: {them} byte {last} behind it (counted from 0)"
     ))
+}
+
+/// How many of the elements that `expected` gives are not what `got` gives, by the rules of [`judge`]: whether it would see
+/// what tells two computations apart.
+pub fn differing(call: &CheckedCall, targets: &[Target], roof_key: &str, expected: &Sink, got: &Sink) -> Result<u64> {
+    let mut all = Vec::new();
+    for (at, &target) in targets.iter().enumerate() {
+        let (dtype, mut bytes) = (call.tensor(target.name)?.dtype, Vec::new());
+        got.store(at, dtype, |place, element| {
+            let end = (place + 1) * element.len();
+            bytes.resize(end.max(bytes.len()), 0);
+            bytes[end - element.len()..end].copy_from_slice(element);
+        });
+        all.push(Written { target, dtype, bytes });
+    }
+    let tolerances: Vec<Tolerance> = all.iter().map(|w| Tolerance::new(&w.target, w.dtype, roof_key)).collect();
+    let mut tally = Tally::default();
+    compare(expected, &all, &tolerances, &mut tally);
+    Ok(tally.wrong)
 }
 
 fn compare(sink: &Sink, all: &[Written], tolerances: &[Tolerance], tally: &mut Tally) {

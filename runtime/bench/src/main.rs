@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 use globset::Glob;
 use tileops_analyzer::workload::Call;
 use tileops_bench::fault::Injection;
+use tileops_bench::inputs::Drawn;
 use tileops_bench::machine::Which;
 use tileops_bench::rows::{Entry, Manifest};
 use tileops_bench::sample::Effort;
@@ -53,6 +54,10 @@ struct Arguments {
     /// What runs the ops: `cuda:N`, or `cpu`, by their references. Without it the first GPU, or the CPU where there is none
     #[arg(long, value_name = "DEVICE")]
     device: Option<Which>,
+    /// What the inputs are to show. `usual`: numbers as they come. `ends`: that a reduction, norm, scan or softmax loses no
+    /// end of a row, which are so large that they decide. `specials`: that infinities, NaN, zeros and subnormals come through
+    #[arg(long, value_name = "HOW", default_value_t, conflicts_with_all = ["price", "one_call", "resume"])]
+    drawn: Drawn,
     /// Run part I of N, from 1. Without it, the environment of a Slurm array or of an indexed job of Kubernetes
     /// (with JOB_COMPLETIONS) says which
     #[arg(long, value_name = "I/N")]
@@ -264,7 +269,7 @@ fn time_rows(arguments: &Arguments) -> Result<Outcome> {
     };
     let rows = selection.rows();
     let run = Arc::new(this_run());
-    let options = Options { which, effort, limit, faults: arguments.inject.clone() };
+    let options = Options { which, drawn: arguments.drawn, effort, limit, faults: arguments.inject.clone() };
     let stop = Stop::listen().context("cannot listen to signals")?;
     let ahead = match which {
         Which::Cuda(gpu) if rows > 0 => {

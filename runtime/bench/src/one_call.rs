@@ -3,6 +3,7 @@
 use anyhow::{Result, anyhow};
 use tileops_analyzer::workload::Call;
 use tileops_ops::generated::REGISTRY;
+use tileops_reference::Drawing;
 
 use crate::inputs::Set;
 use crate::machine::Machine;
@@ -16,7 +17,7 @@ pub fn run(machine: &dyn Machine, entry: &Entry<'_>, call: &Call) -> Result<()> 
     let described = entry.called(REGISTRY, call)?;
     let checked = described.completed_call()?;
     machine.compile(checked)?;
-    let mut set = Set::new(machine, reference, entry, call, checked, 0)?;
+    let mut set = Set::new(machine, reference, entry, call, checked, Drawing::Usual, 0)?;
     drop(set.op.call(&set.arguments)?);
     set.renew(machine)?;
     machine.in_profiler_range(&mut || {

@@ -5,7 +5,7 @@ use tileops_analyzer::lang::builtins::WORKLOAD_SEED;
 use tileops_analyzer::workload::{Call, Effect};
 use tileops_ops::{Op, OpError, Registry, Value};
 use tileops_record::{Failure, FailureKind, Record, Tensor};
-use tileops_reference::Distribution;
+use tileops_reference::{Distribution, Drawing, Reference};
 
 use crate::inputs::row_seed;
 use crate::rows::{Entry, described, value_of};
@@ -65,7 +65,8 @@ pub fn with_inputs(record: &mut Record, registry: &Registry, entry: &Entry<'_>, 
             Some(stated) => drop(values.insert(name.to_owned(), stated.iter().copied().collect())),
             None => {
                 let default = || Distribution::of(described.dtype);
-                let from = reference.map_or_else(default, |r| r.distribution(checked, name, described.dtype));
+                let usual = |r: &Reference| r.distribution(checked, name, described.dtype, Drawing::Usual);
+                let from = reference.map_or_else(default, usual);
                 distributions.insert(name.to_owned(), distribution(from));
             }
         }
@@ -82,6 +83,8 @@ pub fn distribution(from: Distribution) -> Json {
         Distribution::Integers { low, high } => json!({"integers": {"low": low, "high": high}}),
         Distribution::OneIn(many) => json!({"one_in": many}),
         Distribution::Constant(value) => json!({"constant": value}),
+        Distribution::Ends(ends) => json!({"ends": {"end": ends.end, "low": ends.low, "high": ends.high}}),
+        Distribution::Specials { largest, .. } => json!({"specials": {"largest": largest}}),
     }
 }
 

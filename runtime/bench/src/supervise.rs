@@ -13,6 +13,7 @@ use tileops_record::{Device, Failure, FailureKind, Record, Run};
 
 use crate::child::{Child, Next};
 use crate::fault::Injection;
+use crate::inputs::Drawn;
 use crate::inputs::row_seed;
 use crate::machine::Which;
 use crate::price;
@@ -27,6 +28,8 @@ use crate::worker::{Job, Message};
 pub struct Options {
     /// What runs them.
     pub which: Which,
+    /// What their inputs show.
+    pub drawn: Drawn,
     /// How many samples a row has.
     pub effort: Effort,
     /// How long a row may take.
@@ -78,6 +81,7 @@ pub fn run(
                 entry_hash: selected.entry.hash(),
                 cases: rest.iter().map(|call| call.case_id.clone()).collect(),
                 which: options.which,
+                drawn: options.drawn,
                 effort: options.effort,
                 faults: options.faults.clone(),
             })?;

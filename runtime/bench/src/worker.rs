@@ -15,7 +15,7 @@ use tileops_record::{Device, Failure, FailureKind, Record};
 use tileops_reference::{Place, Reference, Target};
 
 use crate::fault::{Fault, Faulty, Injection};
-use crate::inputs::{Set, row_seed};
+use crate::inputs::{Drawn, Set, row_seed};
 use crate::judge::{self, Before};
 use crate::machine::{Machine, Which};
 use crate::price;
@@ -36,6 +36,8 @@ pub struct Job {
     pub cases: Vec<String>,
     /// What runs it.
     pub which: Which,
+    /// What its inputs show.
+    pub drawn: Drawn,
     /// How many samples.
     pub effort: Effort,
     /// Faults on purpose.
@@ -104,6 +106,9 @@ pub fn run() -> Result<()> {
         let mut record = price::record(REGISTRY, &entry, call);
         record.device = Some(device.clone());
         record.seed = Some(row_seed(entry.op(), case));
+        if job.drawn != Drawn::default() {
+            record.extra.insert("drawn", job.drawn.to_string());
+        }
         let mut row = Row { job: &job, machine: &machine, reference, entry: &entry, call, spent: Spent::default() };
         let mut is_spent = false;
         if record.failure.is_none()
@@ -218,7 +223,8 @@ impl Row<'_> {
     }
 
     fn set(&self, checked: &tileops_ops::CheckedCall, number: usize) -> Result<Set> {
-        let mut set = Set::new(&**self.machine, self.reference, self.entry, self.call, checked, number)?;
+        let mut set =
+            Set::new(&**self.machine, self.reference, self.entry, self.call, checked, self.job.drawn.0, number)?;
         let injected = self.job.faults.iter().find(|fault| fault.is_of(self.entry.op(), &self.call.case_id));
         if let (Some(injected), Some(inner)) = (injected, self.machine.implementation(self.entry.op())) {
             let faulty = Faulty { inner, fault: injected.fault, machine: self.machine.clone() };

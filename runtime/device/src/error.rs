@@ -60,6 +60,18 @@ pub enum DeviceError {
         /// How many there are.
         count: usize,
     },
+    /// The device lacks what kernels are written for.
+    #[error("{name} has compute capability {}.{}, and the kernels need {}.{} or later: {needs}", .capability.0, .capability.1, .least.0, .least.1)]
+    TooOld {
+        /// What the device is called.
+        name: String,
+        /// What it has.
+        capability: (i32, i32),
+        /// What it must have.
+        least: (i32, i32),
+        /// What that brings.
+        needs: &'static str,
+    },
     /// A call of the driver failed.
     #[error("{doing}: {name} ({text})")]
     Driver {

@@ -68,7 +68,7 @@ impl Gpu {
             draw: module.kernel("tileops_bench_draw")?,
             monitor: Monitor::new(&device).map_err(|error| error.to_string()),
             unread: OnceLock::new(),
-            cuda: Cuda::new(device),
+            cuda: Cuda::new(device)?,
             clock,
             module,
             words,
@@ -89,15 +89,8 @@ impl Gpu {
     /// Draws the first `count` elements.
     fn drawing(&self, memory: &Memory, dtype: DType, count: usize, from: Distribution, seed: u64) -> Result<()> {
         let dtype = DType::ALL.iter().position(|&known| known == dtype).unwrap_or_default();
-        let (kind, low, high, least, span) = match from {
-            Distribution::Uniform { low, high } => (0, low, high, 0, 0),
-            Distribution::Integers { low, high } => {
-                let span = u64::try_from(high.saturating_sub(low)).unwrap_or(1).clamp(1, 1 << 32);
-                (1, 0.0, 0.0, low, span.cast_signed())
-            }
-            Distribution::OneIn(many) => (2, 0.0, 0.0, 0, i64::from(many.max(1))),
-            Distribution::Constant(value) => (3, value, 0.0, 0, 0),
-        };
+        let (kind, low, high, least, span) =
+            kind_of(from).with_context(|| format!("{from:?} is drawn on the host alone"))?;
         let blocks = count.div_ceil(256).clamp(1, self.device().facts().multiprocessors as usize * 16);
         let arguments = [
             Argument::Buffer(memory.buffer()),
@@ -112,6 +105,20 @@ impl Gpu {
         ];
         Ok(self.draw.launch(Grid::row(u32::try_from(blocks)?, 256), &arguments)?)
     }
+}
+
+/// What the kernel that draws takes for a distribution: nothing for what only tests draw, which the host does.
+fn kind_of(from: Distribution) -> Option<(i32, f32, f32, i64, i64)> {
+    Some(match from {
+        Distribution::Uniform { low, high } => (0, low, high, 0, 0),
+        Distribution::Integers { low, high } => {
+            let span = u64::try_from(high.saturating_sub(low)).unwrap_or(1).clamp(1, 1 << 32);
+            (1, 0.0, 0.0, low, span.cast_signed())
+        }
+        Distribution::OneIn(many) => (2, 0.0, 0.0, 0, i64::from(many.max(1))),
+        Distribution::Constant(value) => (3, value, 0.0, 0, 0),
+        Distribution::Ends(_) | Distribution::Specials { .. } => return None,
+    })
 }
 
 fn memory(tensor: &Tensor) -> Result<&Memory> {
@@ -179,8 +186,10 @@ impl Machine for Gpu {
 
     fn renew(&self, tensor: &Tensor, recipe: &Recipe) -> Result<()> {
         match recipe {
-            Recipe::Drawn(from, seed) => self.drawing(memory(tensor)?, tensor.dtype, elements(tensor)?, *from, *seed),
-            Recipe::Stated(_) => {
+            Recipe::Drawn(from, seed) if kind_of(*from).is_some() => {
+                self.drawing(memory(tensor)?, tensor.dtype, elements(tensor)?, *from, *seed)
+            }
+            Recipe::Drawn(..) | Recipe::Stated(_) => {
                 // A draw of nothing tells the copy behind it from those of a call.
                 self.drawing(memory(tensor)?, tensor.dtype, 0, Distribution::Constant(0.0), 0)?;
                 let bytes = recipe.bytes(tensor.dtype, elements(tensor)?);

@@ -95,12 +95,12 @@ const PORTABLE_CLUSTER: u32 = 8;
 const GRAIN: usize = 512;
 
 impl Cuda {
-    /// On `device`.
-    pub fn new(device: Device) -> Self {
-        let gpu = Gpu::from(device.facts());
+    /// On `device`. One that the kernels do not run on is refused.
+    pub fn new(device: Device) -> Result<Self, DeviceError> {
+        let gpu = Gpu::try_from(device.facts())?;
         let compiler = Compiler::new(gpu.architecture.clone());
         let (modules, kernels, products, free) = Default::default();
-        Cuda(Arc::new(Inner { device, gpu, compiler, modules, kernels, products, free }))
+        Ok(Cuda(Arc::new(Inner { device, gpu, compiler, modules, kernels, products, free })))
     }
 
     /// The device.

@@ -9,6 +9,7 @@
 //! take too long.
 
 mod cpu;
+mod deciding;
 mod distribution;
 mod host;
 mod number;
@@ -16,7 +17,8 @@ mod ops;
 mod units;
 
 pub use cpu::Cpu;
-pub use distribution::Distribution;
+pub use deciding::{Deciding, Ends, Rows};
+pub use distribution::{Distribution, Drawing};
 pub use host::{Host, View};
 pub use number::{get, get_int, put, put_int, round_to};
 pub use ops::{REFERENCES, of};

@@ -2,7 +2,7 @@
 
 use tileops_ops::{CheckedCall, DType, OpError};
 
-use crate::distribution::Distribution;
+use crate::distribution::{Distribution, Drawing};
 use crate::host::View;
 
 /// What one op computes.
@@ -32,8 +32,13 @@ impl Reference {
     }
 
     /// What the input `name`, of `dtype`, is drawn from.
-    pub fn distribution(&self, call: &CheckedCall, name: &str, dtype: DType) -> Distribution {
-        (self.inputs)(call, name).unwrap_or_else(|| Distribution::of(dtype))
+    pub fn distribution(&self, call: &CheckedCall, name: &str, dtype: DType, drawing: Drawing) -> Distribution {
+        let drawn = match drawing {
+            Drawing::Usual => None,
+            Drawing::Ends => crate::deciding::ends(call, name),
+            Drawing::Specials => crate::deciding::specials(call, name),
+        };
+        drawn.or_else(|| (self.inputs)(call, name)).unwrap_or_else(|| Distribution::of(dtype))
     }
 }
 

@@ -31,6 +31,8 @@ mod statistics;
 mod topk;
 mod unary;
 
+pub(crate) use each::Lines;
+
 use crate::units::Reference;
 
 /// Every reference, a table a family.
