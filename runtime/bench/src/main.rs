@@ -104,8 +104,8 @@ enum Command {
     },
 }
 
-/// Exit codes: 0 every row has its price or time, 1 a row has none (its record says why), or no op runs on the GPU, 2 the program could not do its
-/// work, 128 + N signal N ended it.
+/// Exit codes: 0 every row has its price or time, 1 a row has none (its record says why), or no op runs on the GPU, 2 the
+/// program could not do its work, 128 + N signal N ended it.
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = if let Some(Command::Doctor { device }) = &arguments.command {
@@ -289,10 +289,12 @@ fn time_rows(arguments: &Arguments) -> Result<Outcome> {
     if let Some(signal) = summary.stopped {
         let done = many(summary.rows, "record");
         say(&match store.place() {
-            Some(path) => format!(
-                "ended by signal {signal}: {done} of this run safe in `{}`, which --resume continues",
-                path.display()
-            ),
+            Some(path) => {
+                format!(
+                    "ended by signal {signal}: `{}` has the {done} of this run, --resume continues it",
+                    path.display()
+                )
+            }
             None => format!("ended by signal {signal}: {done} printed"),
         });
         return Ok(Outcome::Stopped(signal));

@@ -351,7 +351,10 @@ fn a_signal_ends_the_run_and_keeps_what_is_done() {
         let last: Vec<String> = stderr.collect();
         assert_eq!(child.wait().expect("it ends").code(), Some(128 + number), "{last:?}");
         let [said] = &last[..] else { panic!("one line: {last:?}") };
-        assert!(said.contains(&format!("signal {number}: 4 records")) && said.contains("out.jsonl`"), "{said}");
+        assert!(
+            said.contains(&format!("signal {number}: `")) && said.contains("out.jsonl` has the 4 records of this run"),
+            "{said}"
+        );
         assert!(said.contains("--resume"), "{said}");
         assert!(own.iter().all(|id| !Path::new(&format!("/proc/{id}/status")).exists()), "none of {own:?} is left");
         assert_eq!(rows(&file.records()), ROWS[..4]);
