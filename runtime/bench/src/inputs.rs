@@ -31,7 +31,9 @@ impl FromStr for Drawn {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = DRAWINGS.iter().find(|(name, _)| *name == text);
-        found.map(|(_, drawing)| Drawn(*drawing)).ok_or_else(|| "it is `usual`, `ends` or `specials`".to_owned())
+        found
+            .map(|(_, drawing)| Drawn(*drawing))
+            .ok_or_else(|| "it is none of `usual`, `ends` and `specials`".to_owned())
     }
 }
 
@@ -189,6 +191,14 @@ mod tests {
         seeds.sort_unstable();
         seeds.dedup();
         assert_eq!(seeds.len(), count);
+    }
+
+    #[test]
+    fn a_drawing_has_a_name() {
+        for (name, drawing) in DRAWINGS {
+            assert_eq!((name.parse(), Drawn(drawing).to_string()), (Ok(Drawn(drawing)), name.to_owned()));
+        }
+        assert_eq!("end".parse::<Drawn>(), Err("it is none of `usual`, `ends` and `specials`".to_owned()));
     }
 
     #[test]
