@@ -168,9 +168,12 @@ fn of_compiler(report: &mut Report, compiler: &Compiler, architecture: &str) -> 
             for folder in compiler.includes() {
                 report.line("headers", folder.display());
             }
-            let registers: Vec<String> =
-                resources(&compiled.log).iter().map(|kernel| format!("{} registers", kernel.registers)).collect();
-            report.line("compiler", format_args!("a kernel for {architecture} compiles, {}", registers.join(", ")));
+            // The compiler's log says so, where it is of one that writes it.
+            let registers: String = resources(&compiled.log)
+                .iter()
+                .map(|kernel| format!(", with {} registers", kernel.registers))
+                .collect();
+            report.line("compiler", format_args!("a kernel for {architecture} compiles{registers}"));
             Some(compiled)
         }
         Err(error) => {
