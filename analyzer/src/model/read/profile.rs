@@ -5,7 +5,7 @@ use crate::defect::{Findings, codes, list, nearest, nearest_first};
 use crate::expr::Ident;
 use crate::model::Fact;
 use crate::model::schema::{self, Form, Key, Quantity, Section};
-use crate::syntax::{EntryTree, Node, Scalar, ScalarStyle, ScalarValue};
+use crate::syntax::{EntryTree, Node, Scalar, ScalarStyle, ScalarValue, unambiguous};
 use crate::text::{TextRange, TextSize};
 
 /// Whether a file with these top-level keys is a GPU profile: it has two keys of one, and no op is called so.
@@ -191,8 +191,9 @@ fn number(slot: Slot<'_>, quantity: Quantity, findings: &mut Findings) -> Option
 fn not_a_number(slot: Slot<'_>, scalar: Option<&Scalar>, findings: &mut Findings) {
     let key = slot.path.rsplit('.').next().unwrap_or(slot.path);
     let quoted = scalar.filter(|scalar| scalar.style != ScalarStyle::Plain && scalar.value == ScalarValue::Str);
-    match quoted.and_then(|scalar| scalar.text.trim().parse::<f64>().ok()).filter(|value| value.is_finite()) {
-        Some(value) => {
+    let value = quoted.and_then(|scalar| scalar.text.trim().parse::<f64>().ok()).filter(|value| value.is_finite());
+    match value.and_then(|value| unambiguous(&ScalarValue::Float(value))) {
+        Some(number) => {
             let path = slot.path;
             findings
                 .report(
@@ -202,22 +203,10 @@ fn not_a_number(slot: Slot<'_>, scalar: Option<&Scalar>, findings: &mut Findings
                     key,
                     format!("`{path}` must be {}, not a string", slot.expects),
                 )
-                .help(format!("write it without quotes: `{key}: {}`", plain(value)));
+                .help(format!("write it without quotes: `{key}: {number}`"));
         }
         None => fields::wrong_form(slot, findings),
     }
-}
-
-/// A number as all readers of YAML read it: an exponent has its sign, and what has one has a point.
-fn plain(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e9 || (1e-4..1.0).contains(&value.abs()) {
-        return format!("{value}");
-    }
-    let text = format!("{value:e}");
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let point = if mantissa.contains('.') { "" } else { ".0" };
-    let sign = if exponent.starts_with('-') { "" } else { "+" };
-    format!("{mantissa}{point}e{sign}{exponent}")
 }
 
 /// The place of a key in the file that has its chunk at `start`.
