@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, Subcommand};
@@ -342,13 +342,10 @@ fn resumed(out: Option<&Path>, which: Which, selection: &mut Selection<'_>) -> R
 
 /// What records say of this run.
 fn this_run() -> Run {
-    Run {
-        tool: env!("CARGO_PKG_NAME").into(),
-        version: Some(env!("CARGO_PKG_VERSION").into()),
-        revision: option_env!("TILEOPS_REVISION").map(Into::into),
-        dirty: option_env!("TILEOPS_DIRTY").map(|dirty| dirty == "true"),
-        started: Some(humantime::format_rfc3339_seconds(SystemTime::now()).to_string().into()),
-        command: std::env::args().collect(),
-        ..Run::default()
-    }
+    Run::begun(
+        env!("CARGO_PKG_NAME"),
+        env!("CARGO_PKG_VERSION"),
+        option_env!("TILEOPS_REVISION"),
+        option_env!("TILEOPS_DIRTY"),
+    )
 }

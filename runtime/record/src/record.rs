@@ -1,6 +1,7 @@
 //! The record and its parts. The documentation of a field here is its documentation in `docs/records.md`.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -360,6 +361,22 @@ pub struct Run {
     /// Fields of a later version, or of another tool.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+impl Run {
+    /// This process, which begins now: a tool of that version, and what its build says of its sources (`TILEOPS_REVISION`,
+    /// `TILEOPS_DIRTY`).
+    pub fn begun(tool: &str, version: &str, revision: Option<&str>, dirty: Option<&str>) -> Run {
+        Run {
+            tool: tool.into(),
+            version: Some(version.into()),
+            revision: revision.map(Into::into),
+            dirty: dirty.map(|dirty| dirty == "true"),
+            started: Some(humantime::format_rfc3339_seconds(SystemTime::now()).to_string().into()),
+            command: std::env::args().collect(),
+            ..Run::default()
+        }
+    }
 }
 
 impl Record {

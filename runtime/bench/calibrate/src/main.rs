@@ -9,7 +9,6 @@ mod write;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
@@ -125,15 +124,12 @@ fn calibrate(arguments: &Arguments, path: &Path) -> Result<()> {
 
 /// What the log says of this run.
 fn this_run() -> Run {
-    Run {
-        tool: env!("CARGO_PKG_NAME").into(),
-        version: Some(env!("CARGO_PKG_VERSION").into()),
-        revision: option_env!("TILEOPS_REVISION").map(Into::into),
-        dirty: option_env!("TILEOPS_DIRTY").map(|dirty| dirty == "true"),
-        started: Some(humantime::format_rfc3339_seconds(SystemTime::now()).to_string().into()),
-        command: std::env::args().collect(),
-        ..Run::default()
-    }
+    Run::begun(
+        env!("CARGO_PKG_NAME"),
+        env!("CARGO_PKG_VERSION"),
+        option_env!("TILEOPS_REVISION"),
+        option_env!("TILEOPS_DIRTY"),
+    )
 }
 
 fn doctor(ordinal: usize) -> Result<ExitCode> {
