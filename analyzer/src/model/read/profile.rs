@@ -1,5 +1,7 @@
 //! A GPU profile: its keys and its numbers. What the numbers come to is for `tileops-roofline`, which prices records by them.
 
+use rustc_hash::FxHashMap;
+
 use super::fields::{self, Fields, Slot};
 use crate::defect::{Findings, codes, list, nearest, nearest_first};
 use crate::expr::Ident;
@@ -24,8 +26,10 @@ pub(crate) fn profile_key(tree: &EntryTree, findings: &mut Findings) {
 
 /// Judges the top-level keys of a profile together: each is there, once. `keys` are those that could be read, and where.
 pub(crate) fn profile_keys(keys: &[Ident], is_complete: bool, findings: &mut Findings) {
-    for (position, key) in keys.iter().enumerate() {
-        if let Some(first) = keys.iter().take(position).find(|first| first.value == key.value) {
+    let mut seen: FxHashMap<&str, TextRange> = FxHashMap::default();
+    for key in keys {
+        let first = *seen.entry(&key.value).or_insert(key.range);
+        if first != key.range {
             let shown = fields::shown(&key.value);
             findings
                 .report(
@@ -36,7 +40,7 @@ pub(crate) fn profile_keys(keys: &[Ident], is_complete: bool, findings: &mut Fin
                     format!("the key `{shown}` is repeated"),
                 )
                 .help("keep one of the two: readers silently take the last one")
-                .related(first.range, "it is first written here");
+                .related(first, "it is first written here");
         }
     }
     let Some(first) = keys.first().filter(|_| is_complete) else { return };
